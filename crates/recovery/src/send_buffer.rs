@@ -167,10 +167,10 @@ impl SendBuffer {
         self.unsent.front() == Some(&Unsent { end, is_pushed: true })
     }
 
-    /// How many segments the buffer holds that begins at `nxt`, whether it is the last one, to which the application may
-    /// add, and the bytes of the last of them if that is only a part of one. What it lacks of the `quota` that may leave as one
-    /// burst it takes from the next one (`tcp_grow_skb`).
-    pub fn next_buffer(&mut self, nxt: u32, quota: u32) -> (u32, bool, u16) {
+    /// How many segments the buffer holds that begins at `nxt`, with a [rest](SendBuffer::rest) as the last one, and whether it is
+    /// the last buffer, to which the application may add. What it lacks of the `quota` that may leave as one burst it takes from the
+    /// next one (`tcp_grow_skb`).
+    pub fn next_buffer(&mut self, nxt: u32, quota: u32) -> (u32, bool) {
         let wanted = nxt + quota;
         match self.unsent.get(1).copied() {
             Some(second) if self.unsent[0].end < wanted && second.end <= wanted => {
@@ -182,8 +182,8 @@ impl SendBuffer {
             None => {}
         }
         let is_last = self.unsent.len() <= 1;
-        let rest = if is_last { self.rest() } else { 0 };
-        (self.unsent.front().map_or(0, |first| first.end - nxt) + u32::from(rest > 0), is_last, rest)
+        let has_rest = is_last && self.rest() > 0;
+        (self.unsent.front().map_or(0, |first| first.end - nxt) + u32::from(has_rest), is_last)
     }
 
     /// Bytes of a part of a segment that may be sent: at the end of a call everything may.
@@ -369,16 +369,16 @@ mod tests {
         assert_eq!(socket.write(held(0, 0, 0), 100), 40);
         assert_eq!(socket.write(held(0, 0, 40), 100), 80);
         assert_eq!(socket.write(held(0, 0, 80), 100), 100);
-        assert_eq!(socket.next_buffer(0, 10), (40, false, 0));
+        assert_eq!(socket.next_buffer(0, 10), (40, false));
         socket.note_sent(36);
-        assert_eq!(socket.next_buffer(36, 3), (4, false, 0), "more than may leave");
-        assert_eq!(socket.next_buffer(36, 10), (10, false, 0), "six segments of the second one");
+        assert_eq!(socket.next_buffer(36, 3), (4, false), "more than may leave");
+        assert_eq!(socket.next_buffer(36, 10), (10, false), "six segments of the second one");
         socket.note_sent(46);
-        assert_eq!(socket.next_buffer(46, 10), (34, false, 0));
+        assert_eq!(socket.next_buffer(46, 10), (34, false));
         socket.note_sent(76);
-        assert_eq!(socket.next_buffer(76, 30), (24, true, 0), "all of the third one, which is the last");
+        assert_eq!(socket.next_buffer(76, 30), (24, true), "all of the third one, which is the last");
         socket.note_sent(100);
-        assert_eq!(socket.next_buffer(100, 30), (0, true, 0));
+        assert_eq!(socket.next_buffer(100, 30), (0, true));
     }
 
     #[test]
@@ -389,11 +389,11 @@ mod tests {
         assert_eq!(socket.write(held(0, 0, 80), 100), 100);
         socket.note_cut(101, 1);
         socket.note_sent(11);
-        assert_eq!(socket.next_buffer(11, 10), (30, false, 0));
+        assert_eq!(socket.next_buffer(11, 10), (30, false));
         socket.note_sent(41);
-        assert_eq!(socket.next_buffer(41, 10), (40, false, 0));
+        assert_eq!(socket.next_buffer(41, 10), (40, false));
         socket.note_sent(81);
-        assert_eq!(socket.next_buffer(81, 10), (20, true, 0), "up to what is written");
+        assert_eq!(socket.next_buffer(81, 10), (20, true), "up to what is written");
     }
 
     #[test]
@@ -414,8 +414,8 @@ mod tests {
         let pushed = |socket: &SendBuffer| socket.unsent.iter().map(|one| (one.end, one.is_pushed)).collect::<Vec<_>>();
         // The first call has 131 segments; of what it pushed the second one made more.
         assert_eq!(pushed(&socket), [(40, false), (80, true), (120, false), (160, false), (200, true)]);
-        assert_eq!(socket.next_buffer(0, 50), (50, false, 0));
-        assert_eq!(socket.next_buffer(0, 90), (80, false, 0), "all of the second one");
+        assert_eq!(socket.next_buffer(0, 50), (50, false));
+        assert_eq!(socket.next_buffer(0, 90), (80, false), "all of the second one");
         assert!(socket.pushes_at(80) && !socket.pushes_at(70), "with its PSH");
     }
 
@@ -523,10 +523,10 @@ mod tests {
         assert_eq!(socket.write(at(0, 0), u32::MAX), 100);
         socket.note_sent(40);
         assert_eq!(socket.write(at(40, 100), u32::MAX), 131, "131,072 bytes");
-        assert_eq!(socket.next_buffer(40, 10), (92, true, 72));
+        assert_eq!((socket.next_buffer(40, 10), socket.rest()), ((92, true), 72));
         let mut filled = socket.clone();
         assert_eq!(filled.write(at(131, 131), u32::MAX), 231, "whatever is used");
-        assert_eq!(filled.next_buffer(131, 10), (100, true, 0));
+        assert_eq!(filled.next_buffer(131, 10), (100, true));
         socket.note_rest_sent(132);
         assert!(socket.pushes_at(132));
         socket.note_sent(132);

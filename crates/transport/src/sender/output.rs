@@ -84,10 +84,7 @@ impl Sender {
     /// Sends as much new data as may leave as one burst now. Without any the send loop is over.
     #[inline(always)]
     pub(super) fn start_new_burst(&mut self) -> bool {
-        let mut unsent = self.queued_segments();
-        if unsent == 0 {
-            unsent = self.rest_to_send();
-        }
+        let unsent = self.queued_segments();
         if unsent == 0 && self.xmit.sent == 0 {
             self.arm_after_loop(false);
             return false;
@@ -120,7 +117,7 @@ impl Sender {
     /// most bytes that the last of them may have (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`). Without a send
     /// buffer all that is unsent lies in one buffer to which nothing is added.
     #[inline(always)]
-    fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> (u32, u16) {
+    pub(super) fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> (u32, u16) {
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
         if self.pacing_forbids() || room == 0 {
             return (0, 0);
@@ -134,21 +131,23 @@ impl Sender {
         let half_cwnd = (self.control.cwnd >> 1).max(1);
         let quota = room.min(half_cwnd).min(max_burst);
         let pushes_one = self.send_buffer.as_ref().is_some_and(|send_buffer| send_buffer.pushes_one());
-        let (buffer, may_grow, rest) = match &mut self.send_buffer {
+        let (buffer, may_grow) = match &mut self.send_buffer {
             Some(send_buffer) => send_buffer.next_buffer(self.board.nxt(), quota),
-            None => (unsent, false, 0),
+            None => (unsent, false),
         };
         if buffer > 1 && !pushes_one && self.tso_should_defer(max_burst, (buffer, may_grow), room, window) {
             *cwnd_limited = (room < window || (room == window && self.stream.window_excess > 0)) && room <= buffer;
             return (0, 0);
         }
         let mut size = quota.min(buffer);
-        let mut most = if rest > 0 && size == buffer { rest } else { u16::MAX };
-        if size > window && (size > window + 1 || most > self.stream.window_excess) {
+        let mut most = u16::MAX;
+        if size > window {
             // Of the segment where the window ends there leaves what fits.
-            let is_cut = self.stream.window_excess > 0 && (size > window + 1 || most == u16::MAX);
-            size = window + u32::from(is_cut);
-            most = if is_cut { self.stream.window_excess } else { u16::MAX };
+            size = window + u32::from(self.stream.window_excess > 0);
+            most = if size > window { self.stream.window_excess } else { u16::MAX };
+        }
+        if self.send_buffer.is_some() && size == buffer {
+            (size, most) = self.end_with_rest(size, most);
         }
         if self.short_end > self.board.una() && self.nagle_holds_back(size, most) {
             (size, most) = (size - 1, u16::MAX);
@@ -202,7 +201,7 @@ impl Sender {
 
     /// Sends the next `size` new segments as one burst, the last one with at most so many bytes (`tcp_event_new_data_sent`).
     #[inline(never)]
-    fn send_new(&mut self, size: u32, most: u16) {
+    pub(super) fn send_new(&mut self, size: u32, most: u16) {
         let first = self.board.nxt();
         let mss = self.stream.mss;
         let end = first + size;

@@ -48,10 +48,29 @@ impl Sender {
         self.stream.write_seq - self.board.nxt()
     }
 
-    /// Whether a part of a segment may be sent behind those.
-    #[inline(always)]
-    pub(super) fn rest_to_send(&self) -> u32 {
-        self.send_buffer.as_ref().map_or(0, |buffer| u32::from(buffer.rest() > 0))
+    /// A burst of `size` segments, the last one with at most `most` bytes, is all that the send buffer holds: what a call has left of
+    /// a segment is the last one of them, unless the window ends within it.
+    #[inline(never)]
+    pub(super) fn end_with_rest(&self, size: u32, most: u16) -> (u32, u16) {
+        match self.send_buffer.as_ref().map_or(0, |buffer| buffer.rest()) {
+            0 => (size, most),
+            rest if rest <= most => (size, rest),
+            _ => (size - 1, u16::MAX),
+        }
+    }
+
+    /// Everything else has left: sends what the call that is over has left of a segment, if it may leave.
+    #[inline(never)]
+    fn start_rest(&mut self) -> bool {
+        if self.queued_segments() > 0 || self.send_buffer.as_ref().is_none_or(|buffer| buffer.rest() == 0) {
+            return false;
+        }
+        let room = self.control.cwnd.saturating_sub(self.view.in_flight());
+        let (size, most) = self.new_burst_size(1, room, &mut false);
+        if size > 0 {
+            self.send_new(size, most);
+        }
+        size > 0
     }
 
     fn held(&self) -> Held {
@@ -83,9 +102,12 @@ impl Sender {
         if std::mem::take(&mut self.xmit.checks_space) {
             self.check_space();
         }
+        if self.start_rest() {
+            return true;
+        }
         while self.send_buffer.as_ref().is_some_and(|buffer| buffer.has_writer()) {
             self.fill_send_buffer();
-            if self.start_burst() {
+            if self.start_burst() || self.start_rest() {
                 return true;
             }
         }
