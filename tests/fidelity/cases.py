@@ -135,6 +135,10 @@ CASES: dict[str, Case] = {
         transport={"receive_window": "100kB"},
         simulator={"flows[*].transport.window_scale": 2},
     ),
+    # Jumbo frames: seven fill the first window, and the first round of right-sizing is compared with that.
+    "jumbo-cubic": _case(
+        "cubic", rate="50mbit", rtt="10ms", buffer="2bdp", duration="10s", warmup="2s", transport={"mss": 8948}
+    ),
     # A send buffer below the window: what leaves at once and what burst by burst decides how much is written.
     "fixed-buffer-reno": _case(
         "reno",

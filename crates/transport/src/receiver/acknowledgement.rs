@@ -191,7 +191,9 @@ impl Receiver {
             Some(rare) => (rare.duplicate.take(), rare.unread, rare.marks.is_some()),
             None => (None, None, false),
         };
-        let queued = held + unread.map_or(0, |unread| unread.segments);
+        // A segment in order is acknowledged on arrival before it is read.
+        let arrived = u32::from(now == self.last_data_at && !self.sizing.is_scarce(1));
+        let queued = held + unread.map_or(arrived, |unread| unread.segments);
         let window = match self.constant_window {
             Some(window) => {
                 let taken = if self.held_data_takes_window { held } else { 0 };
@@ -233,7 +235,7 @@ impl Receiver {
         }
     }
 
-    /// The window to advertise while nothing is queued.
+    /// The window to advertise on the arrival of a segment in order.
     #[inline(always)]
     pub(super) fn open_window(&mut self) -> Window {
         match self.constant_window {

@@ -30,7 +30,7 @@ const DESCRIPTION: u64 = 256;
 /// The smallest buffer (`SKB_SMALL_HEAD_SIZE`). What is larger than a page lies in whole pages.
 const SMALLEST_BUFFER: u64 = 576;
 const PAGE: u64 = 4_096;
-/// Segments the first round is compared with (`TCP_INIT_CWND`).
+/// Segments the first round is compared with, if the limit allows so many (`TCP_INIT_CWND`).
 const INITIAL_BEST_SEGMENTS: u64 = 10;
 /// Segments smaller than this do not let the limit grow.
 const SMALLEST_GROWING_SEGMENT: u16 = 128;
@@ -56,7 +56,7 @@ pub(super) struct RightSizing {
     taken: u32,
     /// log2 of the bytes of the unit in which the window is told (`rcv_wscale`).
     scale: u8,
-    /// The window while nothing is queued, once it is known for this limit and clamp; no segments before.
+    /// The window beside one segment, once it is known for this limit and clamp; no segments before.
     open: Window,
     /// Most bytes read by the application in one round trip (`rcvq_space.space`).
     best: u64,
@@ -76,15 +76,17 @@ impl RightSizing {
         // A segment is reserved, where there are more than two.
         let reserve = if INITIAL_WINDOW_BYTES > 2 * bytes { bytes } else { 0 };
         let largest_bytes = u64::from(largest) * bytes;
+        let limit = (INITIAL_WINDOW_BYTES / bytes * bytes).min(INITIAL_WINDOW_BYTES - reserve).min(largest_bytes);
         RightSizing {
-            limit: (INITIAL_WINDOW_BYTES / bytes * bytes).min(INITIAL_WINDOW_BYTES - reserve).min(largest_bytes),
+            limit,
             clamp: (INITIAL_BUFFER_BYTES * share / 256).min(largest_bytes),
             largest,
             mss,
             taken: u32::try_from(occupied * share / 256).unwrap_or(u32::MAX),
             scale,
             open: Window::default(),
-            best: INITIAL_BEST_SEGMENTS * bytes,
+            // Ten jumbo frames are more than may be sent at first.
+            best: limit.min(INITIAL_BEST_SEGMENTS * bytes),
             round_start_bytes: 0,
             round_start: Time::NEVER,
         }
@@ -126,7 +128,8 @@ impl RightSizing {
         self.round_down(bytes + (1 << self.scale) - 1)
     }
 
-    /// The window to advertise while nothing is queued.
+    /// The window to advertise when nothing is queued but the segment that has just arrived, which takes room until it is read.
+    /// Where it alone is half the buffer it is taken for read: no window would be left.
     #[inline]
     pub(super) fn open(&mut self) -> Window {
         if self.open.segments == 0 {
@@ -137,13 +140,15 @@ impl RightSizing {
 
     #[inline(never)]
     fn find_open(&self) -> Window {
-        self.in_segments(self.round_up(self.limit.min(self.clamp)))
+        let arrived = u32::from(!self.is_scarce(1));
+        self.in_segments(self.round_up(self.limit.min(self.free(arrived))))
     }
 
     /// The window to advertise beside `queued` segments, unless it is smaller than what is `left` of the last one.
     #[inline]
     pub(super) fn window_from(&mut self, left: Window, queued: u32) -> Option<Window> {
-        if queued == 0 {
+        // Nearly always the limit leaves room for that segment.
+        if queued == 0 && self.limit <= self.free(1) {
             return Some(self.open());
         }
         let offer = self.offer(queued);
@@ -406,6 +411,20 @@ mod tests {
     const RTT: Duration = Duration::from_millis(40);
 
     #[test]
+    fn the_first_round_is_compared_with_ten_segments_or_with_the_limit() {
+        // What Linux 7.2 begins with (`rcvq_space.space`).
+        for (mss, best) in [(1_448, 14_480), (4_000, 40_000), (8_948, 56_588)] {
+            let mut sizing = RightSizing::new(mss, 20_000, 12);
+            let clamp = sizing.clamp;
+            sizing.start(Time::ZERO);
+            sizing.end_round(Time::ZERO + RTT, RTT, best, 0, 0);
+            assert_eq!(sizing.clamp, clamp, "{mss}");
+            sizing.end_round(Time::ZERO + RTT * 2, RTT, 3 * best, 0, 0);
+            assert!(sizing.clamp > clamp, "{mss}");
+        }
+    }
+
+    #[test]
     fn the_limit_starts_a_segment_below_65536_bytes_and_takes_six_segments_to_reach_the_initial_buffer() {
         let mut sizing = RightSizing::new(1448, 20_000, 10);
         assert_eq!(sizing.limit, 65_536 - 1_448);
@@ -423,7 +442,7 @@ mod tests {
         sizing.end_round(Time::ZERO + RTT, RTT, 20_000, 0, 0);
         // 2·20 kB + 4·20 kB·(20 − 10)/10 = 120 kB
         while sizing.grow(1000, 0) {}
-        assert_eq!((sizing.limit, sizing.open().segments), (120_000, 120));
+        assert_eq!((sizing.limit, window(&sizing, 0).segments, sizing.open().segments), (120_000, 120, 119));
         // A round that is no better changes nothing.
         sizing.end_round(Time::ZERO + RTT * 2, RTT, 40_000, 0, 0);
         assert!(!sizing.grow(1000, 0));
@@ -457,7 +476,7 @@ mod tests {
         sizing.start(Time::ZERO);
         sizing.end_round(Time::ZERO + rtt, rtt, 100_000, 0, 0);
         while sizing.grow(1000, 0) {}
-        assert_eq!(sizing.open().segments, 300);
+        assert_eq!(window(&sizing, 0).segments, 300);
     }
 
     #[test]
@@ -475,7 +494,7 @@ mod tests {
         assert_eq!(window(&sizing, 20), sizing.open(), "the limit bounds it now");
         sizing.make_room(1_000_000);
         while sizing.grow(1448, 0) {}
-        assert_eq!(sizing.open(), Window { segments: 100, excess: 0 });
+        assert_eq!(window(&sizing, 0), Window { segments: 100, excess: 0 });
     }
 
     #[test]

@@ -48,12 +48,14 @@ impl Sender {
         self.stream.write_seq - self.board.nxt()
     }
 
-    /// A burst of `size` segments, the last one with at most `most` bytes, is all that the send buffer holds: what a call has left of
-    /// a segment is the last one of them, unless the window ends within it.
+    /// Where a burst of `size` segments, the last one with at most `most` bytes, ends behind what is written, its last segment is what
+    /// a call has left of one, unless the window ends within it.
     #[inline(never)]
     pub(super) fn end_with_rest(&self, size: u32, most: u16) -> (u32, u16) {
+        if self.board.nxt() + size <= self.stream.write_seq {
+            return (size, most);
+        }
         match self.send_buffer.as_ref().map_or(0, |buffer| buffer.rest()) {
-            0 => (size, most),
             rest if rest <= most => (size, rest),
             _ => (size - 1, u16::MAX),
         }
