@@ -44,7 +44,8 @@ pub enum EcnMode {
 /// What an ACK looked like to the fast path (`enum tcp_ca_ack_event_flags`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckFlags {
-    /// The ACK was processed on the slow path: duplicate, SACK, out of order, or another receive window than before.
+    /// The ACK was processed on the slow path: the first one, a duplicate, with SACK blocks or a congestion echo, or with another
+    /// receive window than before.
     pub slow_path: bool,
     /// The ACK echoes congestion.
     pub ece: bool,

@@ -95,7 +95,7 @@ enum Push {
 enum Writer {
     /// It has nothing to write, or was not stopped by the buffer.
     Content,
-    /// It is at work: what leaves of the last buffer makes room in it at once.
+    /// It is at work, and goes on when what may [leave](Push) has left.
     Writing,
     /// It waits for room (`SOCK_NOSPACE`).
     Waiting,
@@ -295,7 +295,7 @@ impl SendBuffer {
 
     /// Whether the application is at work.
     #[inline]
-    pub fn is_written(&self) -> bool {
+    fn is_written(&self) -> bool {
         self.writer == Writer::Writing
     }
 

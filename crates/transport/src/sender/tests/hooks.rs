@@ -6,10 +6,11 @@ use dumbbell_cc::{AckFlags, Control, Controller, Hooks, LostPacket, Needs, View}
 use dumbbell_units::Duration;
 use std::sync::{Arc, Mutex};
 
-/// A controller that counts what it is told by the hooks it says it has.
+/// A controller that counts what it is told by the hooks it says it has, and notes which ACKs took the slow path.
 struct Listening {
     hooks: Hooks,
     told: Arc<Mutex<[u64; 3]>>,
+    slow: Arc<Mutex<Vec<bool>>>,
 }
 
 impl Controller for Listening {
@@ -29,8 +30,9 @@ impl Controller for Listening {
         10
     }
 
-    fn in_ack_event(&mut self, _view: &View, _control: &mut Control, _flags: AckFlags) {
+    fn in_ack_event(&mut self, _view: &View, _control: &mut Control, flags: AckFlags) {
         self.told.lock().unwrap()[0] += 1;
+        self.slow.lock().unwrap().push(flags.slow_path);
     }
 
     fn pkts_acked(&mut self, _view: &View, _control: &mut Control, acked: u32, _rtt_us: i64, _in_flight: u32) {
@@ -46,7 +48,7 @@ impl Controller for Listening {
 fn a_controller_is_told_what_it_has_hooks_for_and_nothing_else() {
     let told = |hooks: Hooks| {
         let told = Arc::new(Mutex::new([0; 3]));
-        let listening = Listening { hooks, told: told.clone() };
+        let listening = Listening { hooks, told: told.clone(), slow: Arc::default() };
         let mut pair = Pair::new(&TransportConfig::default(), Box::new(listening));
         pair.drop(&[(30, 1), (31, 1), (50, 1), (51, 1), (52, 1)]);
         pair.write_at(START, 200, 1448);
@@ -118,41 +120,16 @@ fn a_controller_that_needs_timestamps_is_told_those_of_an_ack_before_its_packets
     assert_eq!(told(false).0, 0);
 }
 
-/// A controller that notes which of its ACKs took the slow path.
-struct Westwood {
-    slow: Arc<Mutex<Vec<bool>>>,
-}
-
-impl Controller for Westwood {
-    fn algorithm(&self) -> &'static str {
-        "westwood"
-    }
-
-    fn init(&mut self, _view: &View, control: &mut Control) {
-        control.cwnd = 20;
-    }
-
-    fn hooks(&self) -> Hooks {
-        Hooks { in_ack_event: true, ..Hooks::NONE }
-    }
-
-    fn ssthresh(&mut self, _view: &View, _control: &Control) -> u32 {
-        10
-    }
-
-    fn in_ack_event(&mut self, _view: &View, _control: &mut Control, flags: AckFlags) {
-        self.slow.lock().unwrap().push(flags.slow_path);
-    }
-}
-
 #[test]
 fn a_controller_is_told_which_acks_have_another_header_than_was_predicted() {
-    let slow = Arc::new(Mutex::new(Vec::new()));
+    const WINDOW: u32 = 1_000;
+    let slow = Arc::<Mutex<Vec<bool>>>::default();
+    let listening =
+        Listening { hooks: Hooks { in_ack_event: true, ..Hooks::NONE }, told: Arc::default(), slow: slow.clone() };
     let mut script = Scripted::new(TransportConfig::default(), 20, 10);
-    script.sender = Sender::new(TransportConfig::default().into(), Box::new(Westwood { slow: slow.clone() }));
+    script.sender = Sender::new(TransportConfig::default().into(), Box::new(listening));
     script.sender.establish(START, Handshake::symmetric(Scripted::RTT));
     script.write(100);
-    const WINDOW: u32 = 1_000;
     let whole = AdvertisedWindow::whole;
     let open = whole(WINDOW);
     let hear = |script: &mut Scripted, ack, window, ece, sacks: &[(u32, u32)]| {
