@@ -96,15 +96,8 @@ impl Endpoints {
         near!(self, near => near.write(now, segments, last_len));
     }
 
-    pub fn close(&mut self) {
+    fn close(&mut self) {
         near!(self, near => near.close());
-    }
-
-    pub fn has_unsent(&self) -> bool {
-        match self {
-            Endpoints::Tcp { sender, .. } => sender.unsent_segments() > 0,
-            Endpoints::Other(ends) => ends.near.unsent() > 0,
-        }
     }
 
     /// The application takes back what it has written and what has not been sent once, but for what a send buffer holds; returns

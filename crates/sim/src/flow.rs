@@ -363,10 +363,9 @@ impl Flow {
     pub fn stop_writing(&mut self) {
         self.phase = Phase::Stopped;
         self.set_up = None;
-        if !matches!(self.unwritten, Source::Empty) || self.ends.has_unsent() {
+        if self.ends.withdraw() > 0 || !matches!(self.unwritten, Source::Empty) {
             self.unwritten = Source::Cut;
         }
-        self.ends.close();
     }
 
     /// Bytes of memory of this flow besides packets in flight and distributions.

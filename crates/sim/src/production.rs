@@ -83,7 +83,8 @@ impl Production {
         }
     }
 
-    /// The rate changes. What a connection has been given without a limit and has not sent is taken back.
+    /// The rate changes. What a connection has been given without a limit and has not sent is taken back, but
+    /// for what a send buffer holds.
     fn change(&mut self, now: Time, ends: &mut Endpoints) {
         let at = self.next_change;
         if self.rate == UNLIMITED {

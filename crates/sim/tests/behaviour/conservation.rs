@@ -315,6 +315,23 @@ fn a_transfer_that_is_stopped_before_its_end_does_not_complete() {
     assert!(completion("500ms").is_nan());
 }
 
+#[test]
+fn a_transfer_that_is_stopped_when_its_send_buffer_holds_the_rest_completes() {
+    let completion = |send_buffer: &str| {
+        run(&format!(
+            r#"
+            duration = "5s"
+            transport.send_buffer = "{send_buffer}"
+            path = {{ rate = "10mbit", rtt = "40ms" }}
+            flows = [{{ cc = "cubic", bytes = "1MB", stop = "500ms" }}]
+            "#
+        ))
+        .flow("completion_s", 0)
+    };
+    assert!((0.8..1.2).contains(&completion("1MB")));
+    assert!(completion("64kB").is_nan());
+}
+
 /// A packet of 1500 bytes carries 1448 of payload with timestamps and 1460 without; of ACKs, which cross a link of their
 /// own, the way back carries fewer bytes, too.
 #[test]
