@@ -25,6 +25,9 @@ dask = pytest.importorskip("dask")
 
 pytestmark = pytest.mark.filterwarnings("default")
 
+# How long a busy machine may take to start a process.
+PATIENCE_S = 180
+
 MANY: dict[str, Any] = {
     "duration": "1s",
     "path": {"rate": "20mbit", "rtt": "20ms"},
@@ -36,24 +39,29 @@ MANY: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def local_cluster() -> Iterator[Any]:
     """A cluster of two processes on this machine, which starts workers anew that are killed."""
-    with _settings():
-        local = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
-    with local:
+    with (
+        _settings(),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
+    ):
         yield local
 
 
 @pytest.fixture
 def client(local_cluster: Any) -> Iterator[Any]:
     """A client of the cluster, whose two workers are there."""
-    with _settings(), distributed.Client(local_cluster, set_as_default=False) as connected:
-        connected.wait_for_workers(2, timeout=60)
+    with distributed.Client(local_cluster, set_as_default=False) as connected:
+        connected.wait_for_workers(2, timeout=PATIENCE_S)
         yield connected
 
 
 def _settings() -> Any:
-    """Nobody waits half a minute for a worker that was killed."""
+    """Nobody waits half a minute for a worker that was killed, and one that starts slowly is not given up.
+
+    Without the last, a cluster forgets a lost worker that is not back within 15 seconds, and no other takes its place.
+    """
     patience = {"distributed.comm.retry.count": 1, "distributed.comm.timeouts.connect": "5s"}
-    return dask.config.set({"distributed.scheduler.allowed-failures": 1, **patience})
+    given_up = {"distributed.scheduler.allowed-failures": 1, "distributed.deploy.lost-worker-timeout": f"{PATIENCE_S}s"}
+    return dask.config.set(patience | given_up)
 
 
 def pids(client: Any) -> list[int]:
@@ -197,7 +205,7 @@ def test_when_who_asked_is_interrupted_or_lost_workers_stop_and_have_nothing_lef
     asking = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     _wait_until(lambda: all(client.run(_runs_something).values()))
     asking.send_signal(sign)
-    _, err = asking.communicate(timeout=30)
+    _, err = asking.communicate(timeout=PATIENCE_S)
     assert asking.returncode == status
     if sign == signal.SIGINT:
         assert err.decode().splitlines()[:2] == ["interrupted", f"0 of 8 points are in {out}; to run the rest:"]
@@ -209,7 +217,7 @@ def _runs_something(dask_worker: Any) -> bool:
     return bool(dask_worker.active_threads)
 
 
-def _wait_until(holds: Callable[[], bool], timeout_s: float = 60) -> None:
+def _wait_until(holds: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
     deadline = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < deadline
@@ -288,7 +296,7 @@ def _scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A scheduler and a worker in processes of their own: the address and the process of the scheduler."""
     file = folder / "scheduler.json"
     scheduler = ["dask_scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1"]
-    worker = ["dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "30"]
+    worker = ["dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", str(PATIENCE_S)]
     processes = [
         subprocess.Popen(
             [sys.executable, "-m", f"distributed.cli.{name}", *options, "--scheduler-file", str(file)],
@@ -298,7 +306,7 @@ def _scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
         for name, *options in (scheduler, worker)
     ]
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not (file.exists() and file.stat().st_size) and time.monotonic() < deadline:
             time.sleep(0.05)
         yield json.loads(file.read_text())["address"], processes[0]
