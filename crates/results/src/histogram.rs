@@ -1,8 +1,9 @@
 //! Distribution of a positive quantity in little memory.
 //!
-//! Values are counted in bins of relative width 1/64 (exact below 128); only the range of bins that occurs is kept, so
-//! a flow whose round-trip times stay within a factor of two needs a quarter of a kilobyte. Quantiles interpolate inside
-//! a bin and are within 0.8 % of the type-7 quantile of the samples.
+//! Values are counted in bins of relative width 1/64 (exact below 128); only the range of bins that occurs is kept, with a
+//! byte for each, so a flow with few samples whose round-trip times stay within a factor of two needs 64 bytes. Where a bin
+//! has more than 255, four more bytes a bin count how often its byte has passed that. Quantiles interpolate inside a bin and
+//! are within 0.8 % of the type-7 quantile of the samples.
 
 const BIN_BITS: u32 = 6;
 const BINS: u64 = 1 << BIN_BITS;
@@ -11,71 +12,103 @@ const BINS: u64 = 1 << BIN_BITS;
 #[derive(Clone, Debug)]
 pub struct Histogram {
     first_bin: usize,
-    counts: Vec<u32>,
+    /// Samples of each bin from the first one on, modulo 256.
+    counts: Box<[u8]>,
+    /// Those of each bin divided by 256; empty while all are 0.
+    carries: Box<[u32]>,
     sum: u64,
     min: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram { first_bin: 0, counts: Vec::new(), sum: 0, min: u64::MAX }
+        Histogram { first_bin: 0, counts: Box::default(), carries: Box::default(), sum: 0, min: u64::MAX }
     }
 }
 
 impl Histogram {
+    /// Bins that are kept beyond one that lies outside of the range.
+    const MARGIN: usize = 8;
+
     /// Counts a sample.
     #[inline]
     pub fn add(&mut self, value: u64) {
         let bin = bin_of(value);
         let index = bin.wrapping_sub(self.first_bin);
         match self.counts.get_mut(index) {
-            Some(count) => *count += 1,
-            None => self.add_outside(bin),
+            Some(count) if *count < u8::MAX => *count += 1,
+            _ => self.add_many(bin, 1),
         }
         self.min = self.min.min(value);
         self.sum += value;
     }
 
+    /// Counts `more` samples of a bin that may lie outside of the range, or have as many as its byte holds.
     #[cold]
-    fn add_outside(&mut self, bin: usize) {
-        const MARGIN: usize = 8;
+    fn add_many(&mut self, bin: usize, more: u64) {
         if self.counts.is_empty() {
             self.first_bin = bin;
         }
+        let end = self.first_bin + self.counts.len();
         if bin < self.first_bin {
-            let first = bin.saturating_sub(MARGIN);
-            let missing = self.first_bin - first;
-            self.counts.reserve_exact(missing);
-            self.counts.splice(0..0, std::iter::repeat_n(0, missing));
-            self.first_bin = first;
+            self.keep(bin.saturating_sub(Self::MARGIN), end);
+        } else if bin >= end {
+            self.keep(self.first_bin, bin + Self::MARGIN);
         }
         let index = bin - self.first_bin;
-        if index >= self.counts.len() {
-            self.counts.reserve_exact(index + MARGIN - self.counts.len());
-            self.counts.resize(index + MARGIN, 0);
+        let count = self.at(index) + more;
+        let [low, high @ ..] = count.to_le_bytes();
+        self.counts[index] = low;
+        if high != [0; 7] && self.carries.is_empty() {
+            self.carries = vec![0; self.counts.len()].into();
         }
-        self.counts[index] += 1;
+        if let Some(carry) = self.carries.get_mut(index) {
+            *carry = u32::try_from(count >> 8).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// Keeps the bins from `first` to before `end`, which hold the present ones.
+    fn keep(&mut self, first: usize, end: usize) {
+        fn within<T: Copy + Default>(items: &[T], before: usize, len: usize) -> Box<[T]> {
+            let mut kept = vec![T::default(); len].into_boxed_slice();
+            kept[before..before + items.len()].copy_from_slice(items);
+            kept
+        }
+        let before = self.first_bin - first;
+        self.counts = within(&self.counts, before, end - first);
+        if !self.carries.is_empty() {
+            self.carries = within(&self.carries, before, end - first);
+        }
+        self.first_bin = first;
+    }
+
+    /// Samples of the bin with this index.
+    fn at(&self, index: usize) -> u64 {
+        let carry = self.carries.get(index).copied().unwrap_or(0);
+        u64::from(carry) << 8 | u64::from(self.counts[index])
+    }
+
+    /// The bins of the range and their samples, from the lowest.
+    fn bins(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
+        (0..self.counts.len()).map(|index| (self.first_bin + index, self.at(index)))
     }
 
     /// Counts the samples of another histogram, too.
     pub fn merge(&mut self, other: &Histogram) {
-        let Some(last) = other.counts.iter().rposition(|&count| count > 0) else { return };
+        let occupied = || other.bins().filter(|&(_, count)| count > 0);
         // Makes room for the whole range at once.
-        for bin in [other.first_bin, other.first_bin + last] {
-            if self.counts.get(bin.wrapping_sub(self.first_bin)).is_none() {
-                self.add_outside(bin);
-                self.counts[bin - self.first_bin] -= 1;
-            }
+        for (bin, _) in occupied().next().into_iter().chain(occupied().next_back()) {
+            self.add_many(bin, 0);
         }
-        for (bin, count) in (other.first_bin..).zip(&other.counts[..=last]) {
-            self.counts[bin - self.first_bin] += count;
+        for (bin, count) in occupied() {
+            self.add_many(bin, count);
         }
         self.min = self.min.min(other.min);
         self.sum += other.sum;
     }
 
     fn count(&self) -> u64 {
-        self.counts.iter().map(|&count| u64::from(count)).sum()
+        self.bins().map(|(_, count)| count).sum()
     }
 
     /// Mean of the samples; NaN without any.
@@ -96,10 +129,10 @@ impl Histogram {
         }
         let rank = q * (samples - 1) as f64;
         let mut below = 0.0;
-        for (index, &count) in self.counts.iter().enumerate() {
-            let count = f64::from(count);
+        for (bin, count) in self.bins() {
+            let count = count as f64;
             if below + count > rank {
-                let (low, width) = bin_range(self.first_bin + index);
+                let (low, width) = bin_range(bin);
                 return low + width * ((rank - below + 0.5) / count);
             }
             below += count;
@@ -109,7 +142,7 @@ impl Histogram {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.counts.capacity() * size_of::<u32>()
+        size_of_val(&*self.counts) + size_of_val(&*self.carries)
     }
 }
 
@@ -155,16 +188,33 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_takes_four_bytes_for_each_bin_of_its_range_and_a_small_margin() {
+    fn a_histogram_takes_a_byte_for_each_bin_of_its_range_and_a_small_margin() {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.memory(), 0);
         histogram.add(100);
-        assert_eq!(histogram.memory(), 4 * 8);
+        assert_eq!(histogram.memory(), 8);
         histogram.add(60);
         histogram.add(61);
-        assert_eq!(histogram.memory(), 4 * (8 + 48));
+        assert_eq!(histogram.memory(), 8 + 48);
         histogram.add(120);
-        assert_eq!(histogram.memory(), 4 * (120 - 52 + 8));
+        assert_eq!(histogram.memory(), 120 - 52 + 8);
+    }
+
+    #[test]
+    fn a_bin_with_more_samples_than_a_byte_counts_takes_four_more_for_each_bin() {
+        let mut histogram = Histogram::default();
+        (0..255).for_each(|_| histogram.add(100));
+        assert_eq!((histogram.count(), histogram.memory()), (255, 8));
+        (0..600).for_each(|_| histogram.add(100));
+        histogram.add(99);
+        assert_eq!((histogram.count(), histogram.memory()), (856, 5 * (9 + 8)));
+        histogram.add(110);
+        assert_eq!((histogram.count(), histogram.memory()), (857, 5 * (19 + 8)));
+        assert_eq!((histogram.quantile(0.0), histogram.quantile(1.0)), (99.5, 110.5));
+        assert!((histogram.quantile(0.5) - 100.5).abs() < 0.01);
+        let mut merged = Histogram::default();
+        (0..3).for_each(|_| merged.merge(&histogram));
+        assert_eq!(merged.count(), 3 * 857);
     }
 
     #[test]
@@ -175,12 +225,12 @@ mod tests {
         other.add(90);
         let mut merged = Histogram::default();
         merged.merge(&other);
-        assert_eq!(merged.memory(), 4 * (90 - 50 + 1 + 7));
+        assert_eq!(merged.memory(), 90 - 50 + 1 + 7);
         let mut zero = Histogram::default();
         zero.add(0);
         zero.add(60);
         merged.merge(&zero);
-        assert_eq!((merged.count(), merged.min(), merged.memory()), (4, 0.0, 4 * (90 + 8)));
+        assert_eq!((merged.count(), merged.min(), merged.memory()), (4, 0.0, 90 + 8));
         merged.merge(&Histogram::default());
         assert_eq!((merged.count(), merged.mean()), (4, 50.0));
     }

@@ -99,6 +99,8 @@ impl Record {
 /// The records of all outstanding segments.
 #[derive(Debug)]
 pub struct Scoreboard {
+    /// A ring of `mask + 1` places. The first one ends before that, where the initial window does, and is replaced when a
+    /// segment's place would lie beyond.
     records: Box<[Record]>,
     mask: u32,
     una: u32,
@@ -115,8 +117,12 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Enough for the initial window. Where there are very many flows, each has a window of a few segments only.
-    const INITIAL_CAPACITY: usize = 16;
+    /// Places of the first ring: the initial window, and two segments that leave while nothing of it is acknowledged (RFC 3042)
+    /// or after its timeout (F-RTO). Where there are very many flows, each has a window of a few segments only, and
+    /// needs no more.
+    const FIRST: usize = 12;
+    /// Places of a later ring at least.
+    const LATER: usize = 8;
 
     /// A scoreboard without segments; the first one is number 0.
     pub fn new() -> Scoreboard {
@@ -198,8 +204,8 @@ impl Scoreboard {
     /// the amount in flight before the burst. The last one carries `last_len` bytes.
     #[inline(always)]
     pub fn push_burst(&mut self, record: &Record, size: u32, last_len: u16) {
-        while self.records.len() < (self.nxt - self.una + size) as usize {
-            self.grow();
+        if self.records.len() < (self.nxt - self.una + size) as usize {
+            self.make_room(size);
         }
         let first = self.nxt;
         let last = first + size - 1;
@@ -227,6 +233,9 @@ impl Scoreboard {
             places.last_mut().map(as_last);
         } else {
             // Some lie at the end of the ring, the others at its beginning.
+            if self.records.len() <= self.mask as usize {
+                self.make_room(size);
+            }
             for at in 0..size {
                 *self.get_mut(first + at) = record.of_burst(first, at);
             }
@@ -330,10 +339,14 @@ impl Scoreboard {
         record
     }
 
-    fn grow(&mut self) {
-        let capacity = (self.records.len() * 2).max(Scoreboard::INITIAL_CAPACITY);
+    /// Moves what is outstanding into a ring with room for `more` segments besides.
+    #[cold]
+    fn make_room(&mut self, more: u32) {
+        let wanted = (self.nxt - self.una + more) as usize;
+        let is_first = self.records.is_empty() && wanted <= Scoreboard::FIRST;
+        let capacity = if is_first { Scoreboard::FIRST } else { wanted.next_power_of_two().max(Scoreboard::LATER) };
         #[expect(clippy::cast_possible_truncation, reason = "segments have numbers of 32 bits")]
-        let mask = capacity as u32 - 1;
+        let mask = capacity.next_power_of_two() as u32 - 1;
         let mut grown = Scoreboard {
             records: vec![Record::default(); capacity].into_boxed_slice(),
             mask,

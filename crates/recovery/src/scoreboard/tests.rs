@@ -169,3 +169,24 @@ fn what_was_received_above_a_gap_leaves_together_up_to_what_was_missing_or_sent_
     assert_eq!(board.next_unsacked(69, 200), Some(69));
     assert_eq!((69..200).filter(|&seq| board.next_unsacked(seq, 200) == Some(seq)).count(), 131);
 }
+
+#[test]
+fn a_ring_begins_with_the_initial_window_and_two_more_and_is_smaller_where_less_is_in_flight() {
+    let mut board = filled(12);
+    assert_eq!(board.records.len(), 12);
+    board.set_sacked(9);
+    board.mark_lost(7);
+    for _ in 0..6 {
+        board.pop_una();
+    }
+    // Segment 12 has no place in the first ring, and eight are enough for 6 to 13.
+    board.push_burst(&Record { sent: Stamp::at_us(12), ..Record::default() }, 2, 1448);
+    assert_eq!(board.records.len(), 8);
+    assert_eq!(listed(&board), [6, 7, 8, 10, 11, 12, 13]);
+    assert_eq!((board.first_waiting(), board.next_unsacked(9, 14)), (Some(7), Some(10)));
+    board.push_burst(&Record { sent: Stamp::at_us(14), ..Record::default() }, 9, 1448);
+    assert_eq!((board.records.len(), board.get(22).sent.us()), (32, 14));
+    let mut board = Scoreboard::new();
+    board.push_burst(&Record::default(), 13, 1448);
+    assert_eq!(board.records.len(), 16, "the initial window may be another one");
+}

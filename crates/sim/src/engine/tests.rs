@@ -66,7 +66,7 @@ fn traffic_weighs_its_flows_and_numbers_and_leaves_distributions_to_themselves()
     let rows = (engine.traffic.completions.len() * size_of::<dumbbell_results::Completion>()) as u64;
     assert!(places > 150 && engine.traffic.spawned.memory() > 40 * places as u64);
     assert!(weight >= flows as u64 + rows + engine.traffic.spawned.memory(), "{weight}");
-    assert!(engine.flows.iter().map(Flow::histograms).sum::<usize>() > 10_000);
+    assert!(engine.flows.iter().map(Flow::histograms).sum::<usize>() > 2_500);
     for flow in &mut engine.flows {
         flow.rtt = results::Histogram::default();
     }
