@@ -44,8 +44,8 @@ pub enum EcnMode {
 /// What an ACK looked like to the fast path (`enum tcp_ca_ack_event_flags`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckFlags {
-    /// The ACK was processed on the slow path: the first one, a duplicate, with SACK blocks or a congestion echo, or with another
-    /// receive window than before.
+    /// The ACK was processed on the slow path: the first one, one with SACK blocks or a congestion echo, or with another receive
+    /// window than before.
     pub slow_path: bool,
     /// The ACK echoes congestion.
     pub ece: bool,
@@ -107,8 +107,8 @@ impl Needs {
 /// 1. [`init`](Controller::init) comes first, and once.
 /// 2. [`event`](Controller::event) with [`Event::TxStart`] precedes the first packet, and every packet that leaves while
 ///    nothing is in flight. A transport that shrinks the window after idle time says [`Event::CwndRestart`] before.
-/// 3. An ACK is told in this order: [`in_ack_event`](Controller::in_ack_event),
-///    [`pkts_acked`](Controller::pkts_acked) if it acknowledges something, loss detection and changes of state (4 to 8),
+/// 3. An ACK is told in this order: [`pkts_acked`](Controller::pkts_acked) if it acknowledges something,
+///    [`in_ack_event`](Controller::in_ack_event), loss detection and changes of state (4 to 8),
 ///    and at the end either [`cong_control`](Controller::cong_control), with every ACK, for controllers with
 ///    [`full_control`](Controller::full_control), or outside of window reductions [`cong_avoid`](Controller::cong_avoid)
 ///    for what it delivered.
@@ -185,7 +185,8 @@ pub trait Controller: Send {
     /// the packets that were delivered since the newest of them was sent: those in flight then (`struct ack_sample`).
     fn pkts_acked(&mut self, _view: &View, _control: &mut Control, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
 
-    /// Every ACK that finds packets in flight, before anything else of it reaches the controller.
+    /// Every ACK that is not older than an earlier one, after [`pkts_acked`](Controller::pkts_acked) and before losses are looked
+    /// for (`tcp_in_ack_event`).
     fn in_ack_event(&mut self, _view: &View, _control: &mut Control, _flags: AckFlags) {}
 
     /// `view.lost` has just been increased for a packet sent with these snapshots (in flight when sent, losses

@@ -208,10 +208,6 @@ impl Connection {
         let marks = if self.takes_marks { marks } else { 0 };
         let prior_in_flight = self.view.in_flight();
         self.view.snd_una += u64::from(count);
-        let flags = AckFlags { slow_path: losses > 0, ece: marks > 0, window_update: false };
-        if self.hooks.in_ack_event {
-            self.controller.in_ack_event(&self.view, &mut self.control, flags);
-        }
         self.view.packets_out -= count;
         self.view.delivered += u64::from(count - losses);
         self.view.delivered_ce += marks;
@@ -232,6 +228,10 @@ impl Connection {
             if self.hooks.pkts_acked {
                 self.controller.pkts_acked(&self.view, &mut self.control, count - losses, sample.rtt_us, in_flight);
             }
+        }
+        let flags = AckFlags { slow_path: losses > 0, ece: marks > 0, window_update: false };
+        if self.hooks.in_ack_event {
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
         self.lose(packets.iter().filter(|packet| packet.is_lost));
         match self.view.ca_state {

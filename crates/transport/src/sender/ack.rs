@@ -138,6 +138,7 @@ impl Sender {
             self.sacktag_write_queue(ack, prior.una, &mut news, &mut tagged);
         }
         if self.view.packets_out == 0 {
+            self.tell_of_ack(ack, &news);
             if news.dsack {
                 self.fastretrans_alert(prior.una, 0, &mut news, ack);
             }
@@ -206,17 +207,10 @@ impl Sender {
         }
     }
 
-    /// Calls the controller's hooks that come before loss detection (`tcp_in_ack_event`, `pkts_acked`).
+    /// Calls the controller's hooks that come before loss detection: `pkts_acked`, which `tcp_clean_rtx_queue` ends with, and
+    /// `in_ack_event`.
     #[inline(always)]
     fn tell_controller(&mut self, ack: &Ack, acked: u32, news: &AckNews) {
-        if self.hooks.in_ack_event {
-            let flags = AckFlags {
-                slow_path: ack.sack_count > 0 || !news.advanced || news.unpredicted,
-                ece: news.ece,
-                window_update: news.window_update,
-            };
-            self.controller.in_ack_event(&self.view, &mut self.control, flags);
-        }
         if self.hooks.pkts_acked && (acked > 0 || news.data_sacked) {
             if self.needs.timestamps && self.config.timestamps {
                 self.controller.ack_timestamps(ack.sent_at.bits(), ack.echo.bits());
@@ -224,6 +218,20 @@ impl Sender {
             let rtt_us = self.sample.rtt_us;
             let in_flight = self.sample.delivered_since_sent(self.view.delivered);
             self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, in_flight);
+        }
+        self.tell_of_ack(ack, news);
+    }
+
+    /// Tells the controller of an ACK (`tcp_in_ack_event`). A duplicate without SACK blocks has the header that was predicted.
+    #[inline(always)]
+    fn tell_of_ack(&mut self, ack: &Ack, news: &AckNews) {
+        if self.hooks.in_ack_event {
+            let flags = AckFlags {
+                slow_path: ack.sack_count > 0 || news.unpredicted,
+                ece: news.ece,
+                window_update: news.window_update,
+            };
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
     }
 

@@ -70,13 +70,13 @@ impl Sender {
         self.take_rtt(rtt, maybe_delayed);
         self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
 
-        if self.hooks.in_ack_event {
-            let flags = AckFlags { slow_path, ..AckFlags::default() };
-            self.controller.in_ack_event(&self.view, &mut self.control, flags);
-        }
         if self.hooks.pkts_acked {
             let in_flight = self.sample.delivered_since_sent(self.view.delivered);
             self.controller.pkts_acked(&self.view, &mut self.control, acked, self.sample.rtt_us, in_flight);
+        }
+        if self.hooks.in_ack_event {
+            let flags = AckFlags { slow_path, ..AckFlags::default() };
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
         self.set_xmit_timer_after_loop();
         self.end_app_limit();

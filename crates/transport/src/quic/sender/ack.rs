@@ -157,14 +157,14 @@ impl QuicSender {
 
     /// The calls of the controller before loss detection.
     fn tell_controller(&mut self, ack: &QuicAck, delivered: u32) {
+        if self.hooks.pkts_acked && delivered > 0 {
+            let in_flight = self.sample.delivered_since_sent(self.view.delivered);
+            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, in_flight);
+        }
         if self.hooks.in_ack_event {
             let slow_path = ack.range_count > 1 || delivered == 0;
             let flags = AckFlags { slow_path, ece: self.sample.is_ece, window_update: false };
             self.controller.in_ack_event(&self.view, &mut self.control, flags);
-        }
-        if self.hooks.pkts_acked && delivered > 0 {
-            let in_flight = self.sample.delivered_since_sent(self.view.delivered);
-            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, in_flight);
         }
     }
 
