@@ -58,6 +58,13 @@ impl EcnUse {
             _ => Ecn::Ect0,
         }
     }
+
+    /// The same of what it sends again, which RFC 3168 allows no bits. With AccECN, and with a controller that needs marks, every
+    /// packet has them (`tcp_ecn_send`; RFC 9331, section 4.1).
+    pub fn codepoint_again(self, wanted: EcnMode) -> Ecn {
+        let on_all = self == EcnUse::Accurate || wanted != EcnMode::None;
+        if on_all { self.codepoint(wanted) } else { Ecn::NotEct }
+    }
 }
 
 impl From<bool> for EcnUse {
@@ -150,5 +157,15 @@ mod tests {
         assert_eq!(agreed(EcnUse::Accurate, EcnMode::Accurate), (EcnEcho::Accurate, Ecn::Ect0));
         assert_eq!(agreed(EcnUse::Classic, EcnMode::None), (EcnEcho::Classic, Ecn::Ect0));
         assert_eq!(agreed(EcnUse::Off, EcnMode::None).1, Ecn::NotEct);
+    }
+
+    #[test]
+    fn what_is_sent_again_has_bits_where_marks_are_counted_or_needed() {
+        let again = |ecn: EcnUse, mode| ecn.with(mode).codepoint_again(mode);
+        assert_eq!(again(EcnUse::Classic, EcnMode::None), Ecn::NotEct);
+        assert_eq!(again(EcnUse::Accurate, EcnMode::None), Ecn::Ect0);
+        assert_eq!(again(EcnUse::Off, EcnMode::Accurate), Ecn::Ect0);
+        assert_eq!(again(EcnUse::Off, EcnMode::L4s), Ecn::Ect1);
+        assert_eq!(again(EcnUse::Off, EcnMode::None), Ecn::NotEct);
     }
 }

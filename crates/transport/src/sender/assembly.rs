@@ -338,8 +338,9 @@ pub(super) struct Xmit {
     pub sent: u32,
     /// Every segment below was considered for a rescue retransmission in this fast recovery.
     pub rescued_below: u32,
-    /// ECN bits of data.
+    /// ECN bits of new data, and of what is sent again.
     pub codepoint: Ecn,
+    pub codepoint_again: Ecn,
     /// The next new segment tells the receiver of the reduction (`TCP_ECN_QUEUE_CWR`).
     pub sends_cwr: bool,
     /// What arms the timer when the loop is over, unless something has left and a probe is scheduled.

@@ -162,7 +162,11 @@ impl Sender {
             prr: Prr::default(),
             frto: Frto::default(),
             stream: Stream::new(&config),
-            xmit: Xmit { codepoint: config.ecn.codepoint(controller.ecn()), ..Xmit::default() },
+            xmit: Xmit {
+                codepoint: config.ecn.codepoint(controller.ecn()),
+                codepoint_again: config.ecn.codepoint_again(controller.ecn()),
+                ..Xmit::default()
+            },
             validation: CwndValidation::new(config.slow_start_after_idle && !full_control, config.initial_cwnd),
             pacer: Pacer::new(view.paced, config.pacing_credit),
             pacing_rate: PacingRate::new(view.mss, config.pacing_ca_ratio, config.pacing_ss_ratio),

@@ -3,8 +3,7 @@
 
 use super::assembly::Retransmit;
 use super::{Burst, CaState, Sender};
-use crate::{EcnUse, RecoveryRule, Rescue};
-use dumbbell_path::Ecn;
+use crate::{RecoveryRule, Rescue};
 use dumbbell_recovery::scoreboard::flag;
 use dumbbell_recovery::timer::Pending;
 
@@ -192,8 +191,7 @@ impl Sender {
             // Only the last segment of a burst can be short, and a retransmission does not span two bursts.
             last_len: self.board.get(first + size - 1).len,
             is_retransmission: true,
-            // RFC 3168 allows no bits here; with AccECN every packet has them (`tcp_ecn_send`; RFC 9331, section 4.1).
-            ecn: if self.config.ecn == EcnUse::Accurate { self.xmit.codepoint } else { Ecn::NotEct },
+            ecn: self.xmit.codepoint_again,
             next_flags: Burst::push_of_first(size, self.board.get(first).has(flag::PUSHED)),
         };
     }
