@@ -1,6 +1,6 @@
 //! Which medium a packet passes after which.
 
-use dumbbell_path::Port;
+use dumbbell_path::{Ecn, Port};
 use dumbbell_scenario::Flow;
 use std::ops::Range;
 
@@ -82,6 +82,8 @@ pub struct Route {
     pub header: u8,
     /// The same of its ACKs, besides SACK blocks and counters of marks.
     pub ack_header: u8,
+    /// ECN bits of its ACKs.
+    pub ack_ecn: Ecn,
     /// Bytes of a packet of the handshake.
     pub handshake_bytes: u16,
     /// Where packets of the sender begin.
@@ -128,6 +130,11 @@ impl Routes {
     #[inline(always)]
     pub fn of(&self, flow: usize) -> &Route {
         &self.routes[flow]
+    }
+
+    /// ACKs of a flow have these ECN bits.
+    pub fn mark_acks(&mut self, flow: usize, ecn: Ecn) {
+        self.routes[flow].ack_ecn = ecn;
     }
 
     /// The next hop of a packet of `flow`, on its way from the sender or back, that has `hops_left` hops ahead, at least
@@ -297,6 +304,7 @@ impl Routes {
             reverse_rest,
             header: u8::try_from(flow.transport.header_bytes()).unwrap_or(u8::MAX),
             ack_header: u8::try_from(flow.transport.ack_header_bytes()).unwrap_or(u8::MAX),
+            ack_ecn: Ecn::NotEct,
             handshake_bytes: u16::try_from(flow.transport.handshake_bytes()).unwrap_or(u16::MAX),
             first_forward: self.hops[forward],
             first_reverse: self.hops[reverse],

@@ -1,6 +1,7 @@
 //! The two ends of a flow, over the transport that the scenario chose.
 
 use dumbbell_cc::Controller;
+use dumbbell_path::Ecn;
 use dumbbell_transport::{
     Endpoint, FrameCounts, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig,
     probe, quic, real_time, udp,
@@ -44,7 +45,7 @@ impl Endpoints {
         match config.protocol {
             Protocol::Tcp => {
                 let mut receiver = Receiver::new(&config);
-                receiver.set_ecn_echo(ecn.echo(wanted));
+                receiver.set_ecn(ecn.echo(wanted), ecn.codepoint_again(wanted));
                 Endpoints::Tcp { sender: Sender::new(config, controller), receiver }
             }
             Protocol::Quic => Endpoints::of(quic::endpoints(&config, controller)),
@@ -155,6 +156,14 @@ impl Endpoints {
         match self {
             Endpoints::Tcp { .. } => true,
             Endpoints::Other(ends) => ends.near.sending().is_some() || ends.near.lost().is_some(),
+        }
+    }
+
+    /// ECN bits of the far end's ACKs, where the engine makes packets of them.
+    pub fn ack_codepoint(&self) -> Ecn {
+        match self {
+            Endpoints::Tcp { receiver, .. } => receiver.ack_codepoint(),
+            Endpoints::Other(_) => Ecn::NotEct,
         }
     }
 

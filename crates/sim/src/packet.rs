@@ -5,6 +5,7 @@
 //! datagrams in [`Payloads`].
 
 use crate::agenda::Cause;
+use dumbbell_network::Route;
 use dumbbell_path::{Class, Ecn};
 use dumbbell_transport::{
     Ack, AdvertisedWindow, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment, Timestamp,
@@ -131,28 +132,28 @@ impl Packet {
     }
 
     #[inline(always)]
-    pub fn ack(flow: u32, hops_left: u16, header: u8, ack: &Ack, store: &mut Store<Options>) -> Packet {
+    pub fn ack(flow: u32, route: &Route, ack: &Ack, store: &mut Store<Options>) -> Packet {
         let &Ack { ack: number, sack, sack_count, ece, marks, window, sent_at, echo } = ack;
         let has_options = sack_count > 0 || marks.is_some();
         Packet {
             besides: if has_options { store.put(Options { sack, sack_count, marks }).bits() } else { 0 },
-            size: u16::from(header) + ack.option_bytes(),
-            ..Packet::cumulative_ack(flow, hops_left, header, CumulativeAck { ack: number, ece, window, sent_at, echo })
+            size: u16::from(route.ack_header) + ack.option_bytes(),
+            ..Packet::cumulative_ack(flow, route, CumulativeAck { ack: number, ece, window, sent_at, echo })
         }
     }
 
     #[inline(always)]
-    pub fn cumulative_ack(flow: u32, hops_left: u16, header: u8, ack: CumulativeAck) -> Packet {
+    pub fn cumulative_ack(flow: u32, route: &Route, ack: CumulativeAck) -> Packet {
         Packet {
             times: u64::from(ack.echo.bits()) << 32 | u64::from(ack.sent_at.bits()),
             flow,
             number: ack.ack,
             detail: ack.window.bits(),
             besides: 0,
-            size: u16::from(header),
+            size: u16::from(route.ack_header),
             kind: Kind::Ack,
-            hops_left,
-            ecn: Ecn::NotEct,
+            hops_left: route.reverse_rest,
+            ecn: route.ack_ecn,
             flags: u8::from(ack.ece),
             header: Cause::ARRIVAL.0,
         }

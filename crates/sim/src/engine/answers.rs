@@ -130,7 +130,7 @@ impl Engine<'_> {
     #[inline(always)]
     fn acknowledge(&mut self, index: usize, ack: &Ack, cause: Cause) {
         let route = *self.routes.of(index);
-        let packet = Packet::ack(flow_number(index), route.reverse_rest, route.ack_header, ack, &mut self.sacks);
+        let packet = Packet::ack(flow_number(index), &route, ack, &mut self.sacks);
         self.send_back(&route, packet.because(cause));
     }
 
@@ -138,7 +138,7 @@ impl Engine<'_> {
     #[inline(always)]
     fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = *self.routes.of(index);
-        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.ack_header, ack);
+        let packet = Packet::cumulative_ack(flow_number(index), &route, ack);
         self.send_back(&route, packet);
     }
 
@@ -146,8 +146,7 @@ impl Engine<'_> {
     #[inline(always)]
     fn acknowledge_ahead(&mut self, index: usize, at: Time, ack: CumulativeAck, cause: Cause) {
         let route = self.routes.of(index);
-        let packet =
-            Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.ack_header, ack).because(cause);
+        let packet = Packet::cumulative_ack(flow_number(index), route, ack).because(cause);
         let hop = route.first_reverse;
         if let Some(passed) = route.passed {
             self.send_back_passing(passed as usize, at, hop, packet);

@@ -98,9 +98,10 @@ impl Engine<'_> {
         let mut flow = Flow::new(spec, controller, now, own.bottleneck);
         flow.transfer(place.bytes, u16::try_from(spec.transport.mss).unwrap_or(u16::MAX));
         attach_device(&mut flow, &spec.forward, &mut self.media, &self.entries);
-        let route = own.route;
+        let (route, ack_codepoint) = (own.route, flow.ends.ack_codepoint());
         let index = self.take_place(place, flow);
         self.routes.adopt(index, route);
+        self.routes.mark_acks(index, ack_codepoint);
         // The number may have been that of a flow with another code point.
         if self.traffic.has_code_points {
             assign(&mut self.media, &self.entries, spec, flow_number(index));

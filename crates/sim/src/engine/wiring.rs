@@ -63,6 +63,7 @@ impl Network {
             let start = start_of(spec, &mut starts);
             let mut flow = Flow::new(spec, controller, start, bottleneck);
             attach_device(&mut flow, &spec.forward, &mut network.media, &network.entries);
+            network.routes.mark_acks(index, flow.ends.ack_codepoint());
             network.flows.push(flow);
         }
         for spec in &scenario.traffic {
@@ -81,8 +82,9 @@ impl Network {
     pub fn of_share(part: &Scenario, trunk: usize, flows: Vec<Flow>) -> Result<Network, RunError> {
         let mut routes = Routes::with_capacity(flows.len());
         let entries = Entry::of_links(part.links.len());
-        for spec in &part.flows {
+        for (index, (spec, flow)) in part.flows.iter().zip(&flows).enumerate() {
             routes.push(spec, trunk, &entries)?;
+            routes.mark_acks(index, flow.ends.ack_codepoint());
         }
         let links = (0..part.links.len()).map(|link| {
             let wire = wire(part, link);

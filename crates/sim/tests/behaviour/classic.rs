@@ -168,6 +168,32 @@ fn the_queue_of_many_dctcp_flows_exceeds_the_threshold_by_a_packet_of_each() {
     assert_between("largest queue", largest, 24.0..=20.0 + 3.0 * 8.0);
 }
 
+/// A switch that marks one packet in line and drops those that it cannot mark drops no ACK of DCTCP, nor of those that count marks
+/// (`tcp_ecn_send`).
+#[test]
+fn acks_are_ecn_capable_where_the_controller_needs_marks_or_they_are_counted() {
+    let lost_acks = |flow: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "4s"
+            flows = [{{ {flow} }}]
+            [path]
+            rate = "10mbit"
+            rtt = "40ms"
+            buffer = "2bdp"
+            queue = {{ kind = "threshold", threshold = "20packets" }}
+            reverse.rate = "200kbit"
+            reverse.buffer = "1000packets"
+            reverse.queue = {{ kind = "threshold", threshold = "5packets", drop_not_ect = true }}
+            "#
+        ));
+        run.link("drops_total", 1)
+    };
+    assert_eq!(lost_acks(r#"cc = "dctcp""#), 0.0);
+    assert_eq!(lost_acks(r#"cc = "reno", transport = { ecn = "accurate" }"#), 0.0);
+    assert!(lost_acks(r#"cc = "reno", transport = { ecn = true }"#) > 10.0);
+}
+
 /// α ≈ √(2/W*) with W* = (C·RTT + K)/N, if a whole round is marked. In packets the windows do not exceed the threshold all
 /// at once, and fewer are.
 #[test]
