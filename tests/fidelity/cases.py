@@ -152,6 +152,43 @@ CASES: dict[str, Case] = {
     "fixed-buffer-vegas": _case(
         "vegas", rate="20mbit", rtt="120ms", duration="12s", warmup="2s", transport={"send_buffer": "64kB"}
     ),
+    # Each packet that waits for another one is marked, and Westwood's window of a few packets is what it took the path
+    # to hold: the round-trip time of the ACK at hand counts.
+    "marked-westwood": _case(
+        "westwood",
+        rate="2mbit",
+        rtt="300ms",
+        duration="20s",
+        warmup="0s",
+        transport={"ecn": True},
+        path={"queue": {"kind": "threshold", "threshold": "5ms"}},
+    ),
+    # DCTCP's retransmissions and ACKs are ECN-capable: repairs end an echo, and a switch on the way back which drops
+    # what it cannot mark drops no ACK.
+    "repairs-dctcp": _case(
+        "dctcp",
+        rate="2mbit",
+        rtt="250.3ms",
+        duration="12s",
+        warmup="0s",
+        path={"queue": {"kind": "threshold", "threshold": "20packets"}},
+    ),
+    "marks-back-dctcp": _case(
+        "dctcp",
+        rate="12mbit",
+        rtt="63.3ms",
+        buffer="2bdp",
+        duration="12s",
+        warmup="0s",
+        path={
+            "queue": {"kind": "threshold", "threshold": "20packets"},
+            "reverse": {
+                "rate": "250kbit",
+                "buffer": "400packets",
+                "queue": {"kind": "threshold", "threshold": "3packets", "drop_not_ect": True},
+            },
+        },
+    ),
     # Start-up, below, at and above the buffer at which one packet decides.
     "start-0.45bdp": _start_up("0.45bdp", UNTUNED_WMEM, UNTUNED_RMEM),
     "start-0.45bdp-ample": _start_up("0.45bdp", AMPLE_WMEM, AMPLE_RMEM),
