@@ -15,7 +15,7 @@ pub(super) enum Set {
 }
 
 impl Bits {
-    /// Sets for at least `slots` slots, none of which is in them.
+    /// Sets for at least `slots` slots, a power of two or less than a word of them, none of which is in them.
     pub fn of(slots: usize) -> Bits {
         Bits(vec![[0; 2]; slots.div_ceil(64)].into_boxed_slice())
     }
