@@ -45,7 +45,7 @@ impl Endpoints {
         match config.protocol {
             Protocol::Tcp => {
                 let mut receiver = Receiver::new(&config);
-                receiver.set_ecn(ecn.echo(wanted), ecn.codepoint_again(wanted));
+                receiver.set_ecn_echo(ecn.echo(wanted));
                 Endpoints::Tcp { sender: Sender::new(config, controller), receiver }
             }
             Protocol::Quic => Endpoints::of(quic::endpoints(&config, controller)),
@@ -162,7 +162,7 @@ impl Endpoints {
     /// ECN bits of the far end's ACKs, where the engine makes packets of them.
     pub fn ack_codepoint(&self) -> Ecn {
         match self {
-            Endpoints::Tcp { receiver, .. } => receiver.ack_codepoint(),
+            Endpoints::Tcp { sender, .. } => sender.codepoint_again(),
             Endpoints::Other(_) => Ecn::NotEct,
         }
     }

@@ -35,7 +35,6 @@ mod sack_list;
 mod steady;
 
 use crate::{Ack, CumulativeAck, Segment, TransportConfig};
-use dumbbell_path::Ecn;
 use dumbbell_recovery::jiffies::Ticks;
 use dumbbell_units::{Duration, Time, prefetch};
 pub use horizon::Horizon;
@@ -93,8 +92,6 @@ pub struct Receiver {
     /// An ECN-capable segment has arrived.
     ecn_seen: bool,
     ecn_echo: EcnEcho,
-    /// ECN bits of ACKs.
-    ack_codepoint: Ecn,
     timestamps: bool,
     sack_permitted: bool,
     reports_duplicates: bool,
@@ -276,7 +273,6 @@ impl Receiver {
             echo_congestion: false,
             ecn_seen: false,
             ecn_echo: EcnEcho::Classic,
-            ack_codepoint: Ecn::NotEct,
             timestamps: config.timestamps,
             sack_permitted: config.sack,
             reports_duplicates: config.sack && config.dsack,
@@ -315,11 +311,6 @@ impl Receiver {
         }
     }
 
-    /// ECN bits of its ACKs: those of RFC 3168 have none.
-    pub fn ack_codepoint(&self) -> Ecn {
-        self.ack_codepoint
-    }
-
     /// Sets the round-trip time that the receiver's side of the handshake measured. Without it the receiver assumes a symmetric
     /// path: twice the shortest travel time of a segment. The value matters on paths below 3 ms for ACK compression, and on
     /// paths above 40 ms for the delayed ACK.
@@ -337,10 +328,9 @@ impl Receiver {
         }
     }
 
-    /// Chooses the meaning of ECE, and the ECN bits of ACKs. Both ends must agree, and before the first segment.
-    pub fn set_ecn(&mut self, ecn_echo: EcnEcho, ack_codepoint: Ecn) {
+    /// Chooses the meaning of ECE. Both ends must agree, and before the first segment.
+    pub fn set_ecn_echo(&mut self, ecn_echo: EcnEcho) {
         self.ecn_echo = ecn_echo;
-        self.ack_codepoint = ack_codepoint;
         if ecn_echo == EcnEcho::Accurate {
             // Every ACK carries the counters, so no segment takes a short way.
             self.rare.get_or_insert_default().marks = Some(MarkCounters::default());

@@ -338,7 +338,7 @@ impl Simulated {
         let mut receiver = Receiver::new(&receiving);
         let accurate = (peer.ecn == EcnUse::Accurate).then(|| Accurate::new(peer.reflected, settings.ecn_option));
         if accurate.is_some() {
-            receiver.set_ecn(EcnEcho::Accurate, Ecn::Ect0);
+            receiver.set_ecn_echo(EcnEcho::Accurate);
         }
         // An echo tells which of several SYNs the answer is to.
         let rtt = self.now.since(self.echo_of(answer).unwrap_or(opening.sent_at));

@@ -607,7 +607,7 @@ fn an_unmarkable_segment_after_markable_ones_is_taken_for_a_retransmission() {
 #[test]
 fn dctcp_acknowledges_unmarked_data_before_it_echoes_the_first_mark() {
     let (mut receiver, next) = settled(steady());
-    receiver.set_ecn(EcnEcho::Dctcp, Ecn::Ect0);
+    receiver.set_ecn_echo(EcnEcho::Dctcp);
     let mut step = |i: u32, ecn| -> Vec<(u32, bool)> {
         let acks = receive(&mut receiver, ms(110), marked(next + i, ms(110), ecn));
         acks.into_iter().map(|ack| (ack.ack - next, ack.ece)).collect()
@@ -622,7 +622,7 @@ fn dctcp_acknowledges_unmarked_data_before_it_echoes_the_first_mark() {
 #[test]
 fn an_accurate_receiver_acknowledges_every_change_of_bits_and_every_second_mark_and_counts_both_ways() {
     let (mut receiver, next) = settled(steady());
-    receiver.set_ecn(EcnEcho::Accurate, Ecn::Ect0);
+    receiver.set_ecn_echo(EcnEcho::Accurate);
     let mut step = |i: u32, ecn| -> Vec<(u32, u8, u32)> {
         let acks = receive(&mut receiver, ms(110), marked(next + i, ms(110), ecn));
         let told = |ack: Ack| (ack.ack - next, ack.marks.unwrap().ace(), ack.marks.unwrap().bytes().unwrap());
@@ -640,7 +640,7 @@ fn an_accurate_receiver_acknowledges_every_change_of_bits_and_every_second_mark_
 fn the_counters_of_marks_take_the_place_of_a_sack_block_unless_they_had_to_be_three() {
     for (ecn, blocks, counters) in [(Ecn::Ect1, 2, 2), (Ecn::Ect0, 3, 0)] {
         let (mut receiver, next) = settled(steady());
-        receiver.set_ecn(EcnEcho::Accurate, Ecn::Ect0);
+        receiver.set_ecn_echo(EcnEcho::Accurate);
         let mut last = None;
         for hole in 0..3 {
             last = receive(&mut receiver, ms(110), marked(next + 2 * hole + 1, ms(110), ecn)).pop();

@@ -44,6 +44,7 @@ use crate::{Completion, Handshake, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
 pub use burst::Burst;
 use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
+use dumbbell_path::Ecn;
 use dumbbell_recovery::accurate_ecn::MarkCounter;
 use dumbbell_recovery::cwnd_validation::CwndValidation;
 use dumbbell_recovery::frto::Frto;
@@ -244,6 +245,11 @@ impl Sender {
     /// Adaptive duplicate-ACK threshold, in segments.
     pub fn reordering(&self) -> u32 {
         self.detector.reordering.degree()
+    }
+
+    /// ECN bits of what it sends again, and of ACKs for it ([`EcnUse::codepoint_again`](crate::EcnUse::codepoint_again)).
+    pub fn codepoint_again(&self) -> Ecn {
+        self.xmit.codepoint_again
     }
 
     /// Current retransmission timeout.

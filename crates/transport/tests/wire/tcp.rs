@@ -25,7 +25,7 @@ impl Tcp {
         let ecn = config.ecn.with(wanted);
         let config = TransportConfig { ecn, ..config };
         let mut receiver = Receiver::new(&config);
-        receiver.set_ecn(ecn.echo(wanted), ecn.codepoint_again(wanted));
+        receiver.set_ecn_echo(ecn.echo(wanted));
         Tcp { sender: Sender::new(config.into(), controller), receiver, burst: None, answer: None }
     }
 }

@@ -307,7 +307,7 @@ impl Pair {
 
     pub fn with_syn_retransmits(config: &TransportConfig, controller: Box<dyn Controller>, syns: u32) -> Pair {
         let mut receiver = Receiver::new(config);
-        receiver.set_ecn(config.ecn.echo(controller.ecn()), config.ecn.codepoint_again(controller.ecn()));
+        receiver.set_ecn_echo(config.ecn.echo(controller.ecn()));
         let mut sender = Sender::new(config.clone().into(), controller);
         sender.establish(START, Handshake { retries: syns, ..Handshake::symmetric(ms(40)) });
         receiver.set_handshake(ms(40));
