@@ -352,11 +352,16 @@ def _lost(client: Client) -> str:
 
 
 def _check_workers(client: Client) -> None:
-    """Waits for a worker and refuses workers that would not give the same bytes."""
-    try:
-        client.wait_for_workers(1, timeout=WAIT_S)
-    except TimeoutError:
-        raise ClusterError(f"no worker has come to the scheduler within {WAIT_S:.0f} s") from None
+    """Waits for a worker and refuses workers that would not give the same bytes.
+
+    The scheduler is asked, not `Client.wait_for_workers`: that puts a new list of workers into the cluster object of
+    the client, and a worker lost at that moment then makes `LocalCluster.close` fail with a `KeyError`.
+    """
+    deadline = time.monotonic() + WAIT_S
+    while not client.nthreads():
+        if time.monotonic() > deadline:
+            raise ClusterError(f"no worker has come to the scheduler within {WAIT_S:g} s")
+        time.sleep(0.05)
     here = engine_digest()
     found = client.run(engine_digest, on_error="return")
     if others := {address: digest for address, digest in found.items() if digest != here}:

@@ -48,8 +48,12 @@ def local_cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def client(local_cluster: Any) -> Iterator[Any]:
-    """A client of the cluster, whose two workers are there."""
-    with distributed.Client(local_cluster, set_as_default=False) as connected:
+    """A client of the cluster, whose two workers are there.
+
+    It knows the scheduler alone: the wait of a client that knows its `LocalCluster` overwrites the cluster's own list
+    of workers, and where a worker was lost at that moment `LocalCluster.close` fails.
+    """
+    with distributed.Client(local_cluster.scheduler_address, set_as_default=False) as connected:
         connected.wait_for_workers(2, timeout=PATIENCE_S)
         yield connected
 
@@ -132,6 +136,23 @@ def test_a_run_that_fails_ends_the_sweep_and_what_was_finished_is_kept(
     with pytest.raises(db.RunError, match=r"path\.rate=unlimited: .*memory"):
         sweep.collect()
     assert sweep.committed == batches.Archive(tmp_path / "out").count() == 2
+
+
+def test_the_list_of_workers_of_a_local_cluster_is_left_to_it(local_cluster: Any, client: Any) -> None:
+    kept = local_cluster.scheduler_info
+    with distributed.Client(local_cluster, set_as_default=False) as its_own:
+        assert len(list(db.sweep(MANY | {"sweep": {"repeat": 2}}, client=its_own))) == 2
+    assert local_cluster.scheduler_info is kept
+
+
+def test_a_cluster_without_workers_is_said_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "WAIT_S", 0.2)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,
+        distributed.Client(empty, set_as_default=False) as client,
+        pytest.raises(db.ClusterError, match=r"no worker has come to the scheduler within 0\.2 s"),
+    ):
+        db.sweep(MANY, client=client).collect()
 
 
 def test_a_worker_with_another_build_is_named_before_anything_runs(client: Any, tmp_path: Path) -> None:
