@@ -181,8 +181,9 @@ pub trait Controller: Send {
     /// carry timestamps, and for controllers that [need](Controller::needs) them.
     fn ack_timestamps(&mut self, _value_ms: u32, _echo_ms: u32) {}
 
-    /// An ACK cleaned `acked` packets out of the queue; `rtt_us` is -1 when it gives no round-trip time, `in_flight` counts
-    /// the packets that were delivered since the newest of them was sent: those in flight then (`struct ack_sample`).
+    /// An ACK that came while packets were outstanding cleaned `acked` of them out of the queue, a duplicate none; `rtt_us` is -1
+    /// when it gives no round-trip time, `in_flight` counts the packets that were delivered since the newest of them was sent:
+    /// those in flight then (`struct ack_sample`).
     fn pkts_acked(&mut self, _view: &View, _control: &mut Control, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
 
     /// Every ACK that is not older than an earlier one, after [`pkts_acked`](Controller::pkts_acked) and before losses are looked

@@ -211,7 +211,7 @@ impl Sender {
     /// `in_ack_event`.
     #[inline(always)]
     fn tell_controller(&mut self, ack: &Ack, acked: u32, news: &AckNews) {
-        if self.hooks.pkts_acked && (acked > 0 || news.data_sacked) {
+        if self.hooks.pkts_acked {
             if self.needs.timestamps && self.config.timestamps {
                 self.controller.ack_timestamps(ack.sent_at.bits(), ack.echo.bits());
             }

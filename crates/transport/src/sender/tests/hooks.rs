@@ -6,11 +6,19 @@ use dumbbell_cc::{AckFlags, Control, Controller, Hooks, LostPacket, Needs, View}
 use dumbbell_units::Duration;
 use std::sync::{Arc, Mutex};
 
-/// A controller that counts what it is told by the hooks it says it has, and notes which ACKs took the slow path.
+/// A controller that counts what it is told by the hooks it says it has, and notes which ACKs took the slow path and how many packets
+/// each of them cleaned.
 struct Listening {
     hooks: Hooks,
     told: Arc<Mutex<[u64; 3]>>,
     slow: Arc<Mutex<Vec<bool>>>,
+    cleaned: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Listening {
+    fn new(hooks: Hooks) -> Listening {
+        Listening { hooks, told: Arc::default(), slow: Arc::default(), cleaned: Arc::default() }
+    }
 }
 
 impl Controller for Listening {
@@ -37,6 +45,7 @@ impl Controller for Listening {
 
     fn pkts_acked(&mut self, _view: &View, _control: &mut Control, acked: u32, _rtt_us: i64, _in_flight: u32) {
         self.told.lock().unwrap()[1] += u64::from(acked);
+        self.cleaned.lock().unwrap().push(acked);
     }
 
     fn packet_lost(&mut self, _view: &View, _control: &mut Control, _lost: &LostPacket) {
@@ -47,8 +56,8 @@ impl Controller for Listening {
 #[test]
 fn a_controller_is_told_what_it_has_hooks_for_and_nothing_else() {
     let told = |hooks: Hooks| {
-        let told = Arc::new(Mutex::new([0; 3]));
-        let listening = Listening { hooks, told: told.clone(), slow: Arc::default() };
+        let listening = Listening::new(hooks);
+        let told = listening.told.clone();
         let mut pair = Pair::new(&TransportConfig::default(), Box::new(listening));
         pair.drop(&[(30, 1), (31, 1), (50, 1), (51, 1), (52, 1)]);
         pair.write_at(START, 200, 1448);
@@ -66,8 +75,8 @@ fn a_controller_is_told_what_it_has_hooks_for_and_nothing_else() {
 
 #[test]
 fn a_controller_is_told_of_an_ack_also_while_nothing_is_in_flight() {
-    let told = Arc::new(Mutex::new([0; 3]));
-    let listening = Listening { hooks: Hooks::ALL, told: told.clone(), slow: Arc::default() };
+    let listening = Listening::new(Hooks::ALL);
+    let told = listening.told.clone();
     let mut script = Scripted::new(TransportConfig::default(), 20, 10);
     script.sender = Sender::new(TransportConfig::default().into(), Box::new(listening));
     script.sender.establish(START, Handshake::symmetric(Scripted::RTT));
@@ -78,6 +87,22 @@ fn a_controller_is_told_of_an_ack_also_while_nothing_is_in_flight() {
         script.hear(&ack);
     }
     assert_eq!(*told.lock().unwrap(), [2, 2, 0], "the second ACK only opens the window");
+}
+
+#[test]
+fn a_controller_is_told_of_the_packets_of_each_ack_that_comes_while_any_is_outstanding() {
+    for sack in [true, false] {
+        let listening = Listening::new(Hooks::ALL);
+        let cleaned = listening.cleaned.clone();
+        let mut script = Scripted::new(TransportConfig { sack, ..TransportConfig::default() }, 20, 10);
+        script.sender = Sender::new(script.sender.config.clone(), Box::new(listening));
+        script.sender.establish(START, Handshake::symmetric(Scripted::RTT));
+        script.write(10);
+        for (millis, ack) in [(100, 2), (101, 2), (102, 2), (103, 1), (104, 10), (105, 10)] {
+            script.ack(at(millis), ack, &[]);
+        }
+        assert_eq!(*cleaned.lock().unwrap(), [2, 0, 0, 8], "not of an old one, and not when none is outstanding");
+    }
 }
 
 /// A controller that looks at the clocks of both ends.
@@ -139,9 +164,8 @@ fn a_controller_that_needs_timestamps_is_told_those_of_an_ack_before_its_packets
 #[test]
 fn a_controller_is_told_which_acks_have_another_header_than_was_predicted() {
     const WINDOW: u32 = 1_000;
-    let slow = Arc::<Mutex<Vec<bool>>>::default();
-    let listening =
-        Listening { hooks: Hooks { in_ack_event: true, ..Hooks::NONE }, told: Arc::default(), slow: slow.clone() };
+    let listening = Listening::new(Hooks { in_ack_event: true, ..Hooks::NONE });
+    let slow = listening.slow.clone();
     let mut script = Scripted::new(TransportConfig::default(), 20, 10);
     script.sender = Sender::new(TransportConfig::default().into(), Box::new(listening));
     script.sender.establish(START, Handshake::symmetric(Scripted::RTT));
