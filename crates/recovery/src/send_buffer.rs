@@ -40,6 +40,8 @@ pub struct Held {
     pub end: u32,
     /// Segments that are selectively acknowledged; the kernel merges their buffers.
     pub sacked: u32,
+    /// Bytes that segments lack of full ones.
+    pub lacking: u32,
     /// Most segments of a buffer that is being filled (`tcp_xmit_size_goal`).
     pub goal: u32,
     /// Segments in half of the receiver's largest window (`max_window`): a buffer that ends farther above the last one with
@@ -151,15 +153,15 @@ impl SendBuffer {
         }
     }
 
-    /// A segment of the next buffer is cut where the receive window ends, and so what follows it is so many segments `more`, up
-    /// to `end`. Each buffer ends where it did: with the segment in which that is now. So does what the application hands over
-    /// with a call.
-    pub fn note_cut(&mut self, end: u32, more: u32) {
+    /// A segment of the next buffer is cut where the receive window ends, and so what is written after it is so many segments
+    /// `more`, up to `end`, and all that the application has to write so many `more_offered`. Each buffer ends where it did: with the
+    /// segment in which that is now. So does what the application hands over with a call.
+    pub fn note_cut(&mut self, end: u32, more: u32, more_offered: u32) {
         for buffer in &mut self.unsent {
             buffer.end = (buffer.end + more).min(end);
         }
         self.pushed = (self.pushed + more).min(end);
-        self.calls = (self.calls.0 + more, self.calls.1.saturating_add(more));
+        self.calls = (self.calls.0 + more, self.calls.1.saturating_add(more_offered));
     }
 
     /// Whether the next buffer ends at `end`, and with PSH.
@@ -320,7 +322,7 @@ impl SendBuffer {
         self.writer = Writer::Content;
     }
 
-    /// Bytes in use (`sk_wmem_queued`). A short last segment counts as a full one.
+    /// Bytes in use (`sk_wmem_queued`).
     fn used(&mut self, held: Held) -> u64 {
         while self.sent.front().is_some_and(|&end| end <= held.una) {
             self.sent.pop_front();
@@ -329,7 +331,8 @@ impl SendBuffer {
         let single = outstanding - u64::from(held.sacked).min(outstanding);
         let sent = (self.sent.len() as u64 * single).checked_div(outstanding).unwrap_or(0);
         let unsent = self.unsent.len().max(usize::from(self.rest > 0)) as u64;
-        u64::from(held.end - held.una) * self.mss + u64::from(self.rest) + (sent + unsent) * BUFFER_OVERHEAD
+        let payload = (u64::from(held.end - held.una) * self.mss).saturating_sub(u64::from(held.lacking));
+        payload + u64::from(self.rest) + (sent + unsent) * BUFFER_OVERHEAD
     }
 
     /// Bytes of memory [claimed].
@@ -349,7 +352,7 @@ mod tests {
     }
 
     fn held(una: u32, nxt: u32, end: u32) -> Held {
-        Held { una, nxt, end, sacked: 0, goal: 40, half_window: 40 }
+        Held { una, nxt, end, sacked: 0, lacking: 0, goal: 40, half_window: 40 }
     }
 
     #[test]
@@ -387,7 +390,7 @@ mod tests {
         assert_eq!(socket.write(held(0, 0, 0), 100), 40);
         assert_eq!(socket.write(held(0, 0, 40), 100), 80);
         assert_eq!(socket.write(held(0, 0, 80), 100), 100);
-        socket.note_cut(101, 1);
+        socket.note_cut(101, 1, 1);
         socket.note_sent(11);
         assert_eq!(socket.next_buffer(11, 10), (30, false));
         socket.note_sent(41);
@@ -400,7 +403,7 @@ mod tests {
     fn a_call_that_holds_a_cut_segment_ends_one_segment_later() {
         let mut socket = SendBuffer::autotuned(1 << 20, 1 << 20, 1_000);
         assert_eq!(socket.end_of_call(0, 300), (131, 0));
-        socket.note_cut(101, 1);
+        socket.note_cut(101, 1, 1);
         assert_eq!(socket.end_of_call(101, 301), (132, 0), "131 segments, of which one is in two pieces");
     }
 
@@ -455,6 +458,12 @@ mod tests {
         // 80 - una segments, (60 - una)/2 buffers that were sent and one that was not: 54,816 bytes at 36, 51,984 at 38.
         assert_eq!([30, 36, 38].map(wakes), [false, false, true]);
         assert_eq!(socket.write(held(38, 60, 80), 500), 80, "it has not been woken");
+        let wakes_with = |lacking| {
+            let mut socket = socket.clone();
+            socket.wake_writer(Held { lacking, ..held(36, 60, 80) });
+            socket.has_writer()
+        };
+        assert_eq!([372, 373].map(wakes_with), [false, true], "of short segments only what they have takes room");
         socket.wake_writer(held(38, 60, 80));
         assert_eq!(socket.write(held(38, 60, 80), 500), 100, "the last buffer has room for what has left of it");
         assert_eq!(socket.write(held(38, 60, 100), 120), 120, "the end of what there is to write");

@@ -103,6 +103,7 @@ impl LossDetector {
 
 /// The stream: what the application has written, and what the receiver has room for.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Stream {
     /// One above the last segment that the socket holds.
     pub write_seq: u32,
@@ -110,6 +111,9 @@ pub(super) struct Stream {
     pub offered: u32,
     /// Payload bytes of the last one of those.
     last_len: u16,
+    /// Payload bytes of the last one that the socket holds while there is more to write: fewer than a full one where others were
+    /// cut, because what is written ends at the same byte.
+    written_len: u16,
     /// It has fewer because others were cut: what the application writes next fills it.
     is_last_cut: bool,
     /// One above the last whole segment that the receive window allows, and the bytes that it allows of the next one
@@ -137,6 +141,7 @@ impl Stream {
             write_seq: 0,
             offered: 0,
             last_len: mss,
+            written_len: mss,
             is_last_cut: false,
             window_end: u32::try_from(first_window / u64::from(config.mss)).unwrap_or(u32::MAX),
             window_excess: 0,
@@ -164,7 +169,7 @@ impl Stream {
     /// What is not written by now never will be.
     pub fn end(&mut self) {
         if self.write_seq < self.offered {
-            self.last_len = self.mss;
+            self.last_len = self.written_len;
         }
         self.offered = self.write_seq;
     }
@@ -218,28 +223,36 @@ impl Stream {
         (end, excess)
     }
 
-    /// The segment below `end` leaves with at most `most` bytes, because the window ends there. What follows it is divided into
-    /// segments anew (`tso_fragment`). Returns its length, and how many segments more there are now.
+    /// The segment below `end` leaves with at most `most` bytes, because the window ends there, or what is written. What follows it
+    /// is divided into segments anew (`tso_fragment`). Returns its length, and how many segments more the socket holds now.
     #[cold]
     pub fn cut(&mut self, end: u32, most: u16) -> (u16, u32) {
-        let len = self.len_before(end).min(most);
-        let is_whole = len == self.len_before(end);
-        let cut_off = self.mss - len;
+        let written = self.len_before(end);
+        let len = written.min(most);
         self.leave_out(end, len);
-        if is_whole {
+        if end == self.offered && len == written {
             return (len, 0);
         }
         self.is_last_cut = true;
-        let more = if self.last_len > len {
-            self.last_len -= len;
-            self.write_seq = self.write_seq.saturating_add(1);
-            self.offered = self.offered.saturating_add(1);
-            1
-        } else {
-            self.last_len += cut_off;
+        let all_written = self.write_seq == self.offered;
+        let more_offered = divide_anew(&mut self.last_len, len, self.mss);
+        let more = if all_written {
+            more_offered
+        } else if end == self.write_seq && len == written {
+            self.written_len = self.mss;
             0
+        } else {
+            divide_anew(&mut self.written_len, len, self.mss)
         };
+        self.write_seq = self.write_seq.saturating_add(more);
+        self.offered = self.offered.saturating_add(more_offered);
         (len, more)
+    }
+
+    /// Whether what is written ends at `end` and within a segment, although there is more to write.
+    #[inline]
+    pub fn ends_within(&self, end: u32) -> bool {
+        self.written_len < self.mss && end == self.write_seq && end < self.offered
     }
 
     /// What an endless application has written of another segment leaves as one of `len` bytes (`tcp_mss_split_point`).
@@ -273,7 +286,20 @@ impl Stream {
     /// Payload bytes of the last one of segments below `end`.
     #[inline]
     pub fn len_before(&self, end: u32) -> u16 {
-        if end == self.offered { self.last_len } else { self.mss }
+        if end == self.offered {
+            self.last_len
+        } else if end == self.write_seq {
+            self.written_len
+        } else {
+            self.mss
+        }
+    }
+
+    /// Bytes that the segments from `una` on that the socket holds lack of full ones.
+    pub fn lacking(&self, una: u32) -> u32 {
+        let cut: u32 = self.cut.0.iter().filter(|&&(seq, _)| seq >= una).map(|&(_, cut_off)| u32::from(cut_off)).sum();
+        let has_last = self.cut.0.back().is_some_and(|&(seq, _)| seq + 1 == self.write_seq);
+        if has_last { cut } else { cut + u32::from(self.mss - self.len_before(self.write_seq)) }
     }
 
     /// Whether segment `seq` is written and within the receive window.
@@ -283,8 +309,21 @@ impl Stream {
     }
 }
 
+/// A segment before the last one, which has `last` bytes, has `len` bytes now where it had `mss`. Returns how many more segments that
+/// makes, and sets what the last one has then.
+fn divide_anew(last: &mut u16, len: u16, mss: u16) -> u32 {
+    if *last > len {
+        *last -= len;
+        1
+    } else {
+        *last += mss - len;
+        0
+    }
+}
+
 /// Segments in flight that the end of the receive window has cut, and how many bytes each lacks of a whole one.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 struct CutSegments(VecDeque<(u32, u16)>);
 
 impl CutSegments {
@@ -395,6 +434,26 @@ mod tests {
         let mut stream = stream_before(900);
         assert_eq!(stream.cut(100, 900), (700, 0), "the last segment fits as it is");
         assert_eq!((stream.offered, stream.len_before(100)), (100, 700));
+    }
+
+    #[test]
+    fn what_is_written_ends_at_its_byte_also_where_segments_before_it_are_cut() {
+        let mut stream = stream_before(400);
+        stream.write_seq = 50;
+        assert!(!stream.ends_within(50));
+        let held = |stream: &Stream| stream.write_seq * 1_448 - stream.lacking(0);
+        let (bytes, written) = (stream.bytes_from(10), 40 * 1_448);
+        assert_eq!(stream.cut(11, 400), (400, 1));
+        assert_eq!((stream.write_seq, stream.len_before(51), stream.ends_within(51)), (51, 1_048, true));
+        assert_eq!(stream.cut(13, 1_100), (1_100, 0), "348 bytes more behind it, for which there is room");
+        assert_eq!((stream.write_seq, stream.len_before(51)), (51, 1_396));
+        assert_eq!((held(&stream), stream.lacking(11)), (50 * 1_448, 348 + 52));
+        let mut ended = stream.clone();
+        ended.end();
+        assert_eq!(ended.bytes_from(13), written - 400 - 1_448 - 1_100);
+        assert_eq!(stream.cut(51, u16::MAX), (1_396, 0), "all that is written");
+        assert_eq!((stream.len_before(51), stream.ends_within(51)), (1_448, false), "what follows begins anew");
+        assert_eq!((stream.bytes_from(51), held(&stream)), (bytes - written, 50 * 1_448));
     }
 
     #[test]

@@ -205,7 +205,8 @@ impl Sender {
         let first = self.board.nxt();
         let mss = self.stream.mss;
         let end = first + size;
-        let last_len = if most == u16::MAX { self.stream.len_before(end) } else { self.cut_last(end, most) };
+        let is_whole = most == u16::MAX && !self.stream.ends_within(end);
+        let last_len = if is_whole { self.stream.len_before(end) } else { self.cut_last(end, most) };
         if last_len < mss {
             self.short_end = end;
         }
@@ -258,9 +259,10 @@ impl Sender {
             }
             return most;
         }
+        let offered = self.stream.offered;
         let (len, more) = self.stream.cut(end, most);
         if let Some(buffer) = &mut self.send_buffer {
-            buffer.note_cut(self.stream.write_seq, more);
+            buffer.note_cut(self.stream.write_seq, more, self.stream.offered - offered);
         }
         len
     }

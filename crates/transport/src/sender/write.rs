@@ -84,6 +84,7 @@ impl Sender {
             nxt: self.board.nxt(),
             end: stream.write_seq,
             sacked: if self.config.sack { self.view.sacked_out } else { 0 },
+            lacking: stream.lacking(una),
             goal: (self.config.gso_max_bytes / self.config.mss).min(half_window).max(1),
             half_window,
         }

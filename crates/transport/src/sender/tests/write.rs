@@ -1,7 +1,7 @@
 //! The send buffer, and the application that waits for it.
 
 use super::harness::*;
-use crate::{SendBufferSize, TransportConfig};
+use crate::{Ack, AdvertisedWindow, SendBufferSize, TransportConfig};
 use dumbbell_units::{Bytes, Duration};
 
 fn config(send_buffer: SendBufferSize) -> TransportConfig {
@@ -91,6 +91,29 @@ fn a_short_segment_at_the_end_of_a_call_waits_for_the_ack_of_another_one() {
     };
     assert_eq!(lens(false), (vec![752], 400), "the second call adds to what is left of the third one");
     assert_eq!(lens(true), (vec![752, 752, 752, 752], 400));
+}
+
+#[test]
+fn what_a_full_buffer_holds_of_a_segment_waits_for_the_ack_of_one_that_the_window_cut() {
+    for nodelay in [false, true] {
+        let limited = config(SendBufferSize::Fixed(Bytes::new(20_000)));
+        let mut script = Scripted::new(TransportConfig { nodelay, ..limited }, 10, 10);
+        script.write(1_000_000);
+        // The window of an ACK, and the last segment that leaves with it.
+        let released = |script: &mut Scripted, ack, window: (u32, u16)| {
+            script.sender.control.cwnd = 100;
+            let window = AdvertisedWindow::new(window.0, window.1);
+            script.now += ms(10);
+            script.sender.on_ack(script.now, &Ack { window, ..script.ack_of(ack, &[]) });
+            script.send_segments().last().map(|last| (last.seq, last.len))
+        };
+        assert_eq!(released(&mut script, 1, (10, 500)), Some((11, 500)));
+        let rest = 12 + script.sender.queued_segments() - 1;
+        assert!(script.sender.send_buffer.as_ref().is_some_and(|buffer| buffer.is_awaited()), "it is full");
+        let (before, after) = if nodelay { ((rest, 948), None) } else { ((rest - 1, MSS), Some((rest, 948))) };
+        assert_eq!(released(&mut script, 3, (1_000, 0)), Some(before));
+        assert_eq!(released(&mut script, 12, (1_000, 0)), after);
+    }
 }
 
 #[test]
