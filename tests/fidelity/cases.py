@@ -200,6 +200,8 @@ CASES: dict[str, Case] = {
     # Without selective acknowledgements, without timestamps.
     "no-sack-reno": _case("reno", transport={"sack": False}, causes=WINDOW),
     "no-sack-cubic": _case("cubic", transport={"sack": False}),
+    # A duplicate tells a controller of no packet, and H-TCP remembers it: one more ACK until the window grows.
+    "no-sack-htcp": _case("htcp", rate="1mbit", rtt="15.32ms", duration="11s", warmup="0s", transport={"sack": False}),
     "no-timestamps-cubic": _case("cubic", transport={"timestamps": False}),
     # Back-offs drawn at random: single runs lie anywhere between 14.8 and 17.3 Mbit/s.
     "cdg-20mbit": replace(
