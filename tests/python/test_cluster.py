@@ -41,7 +41,7 @@ def local_cluster() -> Iterator[Any]:
     """A cluster of two processes on this machine, which starts workers anew that are killed."""
     with (
         _settings(),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as local,
     ):
         yield local
 
@@ -148,7 +148,7 @@ def test_the_list_of_workers_of_a_local_cluster_is_left_to_it(local_cluster: Any
 def test_a_cluster_without_workers_is_said_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "WAIT_S", 0.2)
     with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
         distributed.Client(empty, set_as_default=False) as client,
         pytest.raises(db.ClusterError, match=r"no worker has come to the scheduler within 0\.2 s"),
     ):

@@ -111,11 +111,11 @@ pub(super) struct Stream {
     pub offered: u32,
     /// Payload bytes of the last one of those.
     last_len: u16,
+    /// It has fewer because others were cut: what the application writes next fills it.
+    is_last_cut: bool,
     /// Payload bytes of the last one that the socket holds while there is more to write: fewer than a full one where others were
     /// cut, because what is written ends at the same byte.
     written_len: u16,
-    /// It has fewer because others were cut: what the application writes next fills it.
-    is_last_cut: bool,
     /// One above the last whole segment that the receive window allows, and the bytes that it allows of the next one
     /// (`tcp_wnd_end`).
     pub window_end: u32,
@@ -141,8 +141,8 @@ impl Stream {
             write_seq: 0,
             offered: 0,
             last_len: mss,
-            written_len: mss,
             is_last_cut: false,
+            written_len: mss,
             window_end: u32::try_from(first_window / u64::from(config.mss)).unwrap_or(u32::MAX),
             window_excess: 0,
             is_exact: false,
@@ -259,6 +259,7 @@ impl Stream {
     #[cold]
     pub fn send_rest(&mut self, len: u16) {
         self.write_seq += 1;
+        self.written_len = self.mss;
         self.is_exact = true;
         self.leave_out(self.write_seq, len);
     }
