@@ -297,10 +297,10 @@ impl Stream {
     }
 
     /// Bytes that the segments from `una` on that the socket holds lack of full ones.
-    pub fn lacking(&self, una: u32) -> u32 {
-        let cut: u32 = self.cut.0.iter().filter(|&&(seq, _)| seq >= una).map(|&(_, cut_off)| u32::from(cut_off)).sum();
+    pub fn lacking(&mut self, una: u32) -> u32 {
         let has_last = self.cut.0.back().is_some_and(|&(seq, _)| seq + 1 == self.write_seq);
-        if has_last { cut } else { cut + u32::from(self.mss - self.len_before(self.write_seq)) }
+        let last = if has_last { 0 } else { u32::from(self.mss - self.len_before(self.write_seq)) };
+        self.cut.bytes_from(una) + last
     }
 
     /// Whether segment `seq` is written and within the receive window.
@@ -442,16 +442,19 @@ mod tests {
         let mut stream = stream_before(400);
         stream.write_seq = 50;
         assert!(!stream.ends_within(50));
-        let held = |stream: &Stream| stream.write_seq * 1_448 - stream.lacking(0);
+        let held = |stream: &Stream| stream.write_seq * 1_448 - stream.clone().lacking(0);
         let (bytes, written) = (stream.bytes_from(10), 40 * 1_448);
         assert_eq!(stream.cut(11, 400), (400, 1));
         assert_eq!((stream.write_seq, stream.len_before(51), stream.ends_within(51)), (51, 1_048, true));
         assert_eq!(stream.cut(13, 1_100), (1_100, 0), "348 bytes more behind it, for which there is room");
         assert_eq!((stream.write_seq, stream.len_before(51)), (51, 1_396));
-        assert_eq!((held(&stream), stream.lacking(11)), (50 * 1_448, 348 + 52));
+        assert_eq!((held(&stream), stream.clone().lacking(11)), (50 * 1_448, 348 + 52));
         let mut ended = stream.clone();
         ended.end();
         assert_eq!(ended.bytes_from(13), written - 400 - 1_448 - 1_100);
+        let mut with_rest = stream.clone();
+        with_rest.send_rest(200);
+        assert!(!with_rest.ends_within(52), "the rest of a call is all there is of its segment");
         assert_eq!(stream.cut(51, u16::MAX), (1_396, 0), "all that is written");
         assert_eq!((stream.len_before(51), stream.ends_within(51)), (1_448, false), "what follows begins anew");
         assert_eq!((stream.bytes_from(51), held(&stream)), (bytes - written, 50 * 1_448));

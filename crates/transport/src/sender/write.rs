@@ -75,8 +75,8 @@ impl Sender {
         size > 0
     }
 
-    fn held(&self) -> Held {
-        let (una, stream) = (self.board.una(), &self.stream);
+    fn held(&mut self) -> Held {
+        let (una, stream) = (self.board.una(), &mut self.stream);
         // `tcp_bound_to_half_wnd`
         let half_window = stream.max_window.max(stream.window_end.saturating_sub(una)) / 2;
         Held {

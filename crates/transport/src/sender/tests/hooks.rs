@@ -6,18 +6,35 @@ use dumbbell_cc::{AckFlags, Control, Controller, Hooks, LostPacket, Needs, View}
 use dumbbell_units::Duration;
 use std::sync::{Arc, Mutex};
 
-/// A controller that counts what it is told by the hooks it says it has, and notes which ACKs took the slow path and how many packets
-/// each of them cleaned.
+/// What a controller was told.
+#[derive(Default)]
+struct Heard {
+    /// Of each ACK, whether it took the slow path.
+    slow: Vec<bool>,
+    /// And how many packets it cleaned.
+    cleaned: Vec<u32>,
+    lost: u64,
+}
+
+impl Heard {
+    /// ACKs, packets that they cleaned, and lost packets.
+    fn counts(&self) -> [u64; 3] {
+        let cleaned = self.cleaned.iter().map(|&packets| u64::from(packets)).sum();
+        [self.slow.len() as u64, cleaned, self.lost]
+    }
+}
+
+/// A controller that notes what it is told by the hooks it says it has.
 struct Listening {
     hooks: Hooks,
-    told: Arc<Mutex<[u64; 3]>>,
-    slow: Arc<Mutex<Vec<bool>>>,
-    cleaned: Arc<Mutex<Vec<u32>>>,
+    heard: Arc<Mutex<Heard>>,
 }
 
 impl Listening {
-    fn new(hooks: Hooks) -> Listening {
-        Listening { hooks, told: Arc::default(), slow: Arc::default(), cleaned: Arc::default() }
+    /// It, and what it will have heard.
+    fn new(hooks: Hooks) -> (Listening, Arc<Mutex<Heard>>) {
+        let heard = Arc::<Mutex<Heard>>::default();
+        (Listening { hooks, heard: heard.clone() }, heard)
     }
 }
 
@@ -39,31 +56,28 @@ impl Controller for Listening {
     }
 
     fn in_ack_event(&mut self, _view: &View, _control: &mut Control, flags: AckFlags) {
-        self.told.lock().unwrap()[0] += 1;
-        self.slow.lock().unwrap().push(flags.slow_path);
+        self.heard.lock().unwrap().slow.push(flags.slow_path);
     }
 
     fn pkts_acked(&mut self, _view: &View, _control: &mut Control, acked: u32, _rtt_us: i64, _in_flight: u32) {
-        self.told.lock().unwrap()[1] += u64::from(acked);
-        self.cleaned.lock().unwrap().push(acked);
+        self.heard.lock().unwrap().cleaned.push(acked);
     }
 
     fn packet_lost(&mut self, _view: &View, _control: &mut Control, _lost: &LostPacket) {
-        self.told.lock().unwrap()[2] += 1;
+        self.heard.lock().unwrap().lost += 1;
     }
 }
 
 #[test]
 fn a_controller_is_told_what_it_has_hooks_for_and_nothing_else() {
     let told = |hooks: Hooks| {
-        let listening = Listening::new(hooks);
-        let told = listening.told.clone();
+        let (listening, heard) = Listening::new(hooks);
         let mut pair = Pair::new(&TransportConfig::default(), Box::new(listening));
         pair.drop(&[(30, 1), (31, 1), (50, 1), (51, 1), (52, 1)]);
         pair.write_at(START, 200, 1448);
         pair.run_to_completion(Duration::from_secs(10));
         assert_eq!(pair.sender.view().lost, 5);
-        let counts = *told.lock().unwrap();
+        let counts = heard.lock().unwrap().counts();
         (counts, pair.heard.len() as u64)
     };
     let ([acks, acked, lost], heard) = told(Hooks::ALL);
@@ -75,8 +89,7 @@ fn a_controller_is_told_what_it_has_hooks_for_and_nothing_else() {
 
 #[test]
 fn a_controller_is_told_of_an_ack_also_while_nothing_is_in_flight() {
-    let listening = Listening::new(Hooks::ALL);
-    let told = listening.told.clone();
+    let (listening, heard) = Listening::new(Hooks::ALL);
     let mut script = Scripted::new(TransportConfig::default(), 20, 10);
     script.sender = Sender::new(TransportConfig::default().into(), Box::new(listening));
     script.sender.establish(START, Handshake::symmetric(Scripted::RTT));
@@ -86,14 +99,13 @@ fn a_controller_is_told_of_an_ack_also_while_nothing_is_in_flight() {
         let ack = Ack { window: AdvertisedWindow::whole(window), ..script.ack_of(2, &[]) };
         script.hear(&ack);
     }
-    assert_eq!(*told.lock().unwrap(), [2, 2, 0], "the second ACK only opens the window");
+    assert_eq!(heard.lock().unwrap().counts(), [2, 2, 0], "the second ACK only opens the window");
 }
 
 #[test]
 fn a_controller_is_told_of_the_packets_of_each_ack_that_comes_while_any_is_outstanding() {
     for sack in [true, false] {
-        let listening = Listening::new(Hooks::ALL);
-        let cleaned = listening.cleaned.clone();
+        let (listening, heard) = Listening::new(Hooks::ALL);
         let mut script = Scripted::new(TransportConfig { sack, ..TransportConfig::default() }, 20, 10);
         script.sender = Sender::new(script.sender.config.clone(), Box::new(listening));
         script.sender.establish(START, Handshake::symmetric(Scripted::RTT));
@@ -101,7 +113,7 @@ fn a_controller_is_told_of_the_packets_of_each_ack_that_comes_while_any_is_outst
         for (millis, ack) in [(100, 2), (101, 2), (102, 2), (103, 1), (104, 10), (105, 10)] {
             script.ack(at(millis), ack, &[]);
         }
-        assert_eq!(*cleaned.lock().unwrap(), [2, 0, 0, 8], "not of an old one, and not when none is outstanding");
+        assert_eq!(heard.lock().unwrap().cleaned, [2, 0, 0, 8], "not of an old one, and not when none is outstanding");
     }
 }
 
@@ -164,8 +176,7 @@ fn a_controller_that_needs_timestamps_is_told_those_of_an_ack_before_its_packets
 #[test]
 fn a_controller_is_told_which_acks_have_another_header_than_was_predicted() {
     const WINDOW: u32 = 1_000;
-    let listening = Listening::new(Hooks { in_ack_event: true, ..Hooks::NONE });
-    let slow = listening.slow.clone();
+    let (listening, heard) = Listening::new(Hooks { in_ack_event: true, ..Hooks::NONE });
     let mut script = Scripted::new(TransportConfig::default(), 20, 10);
     script.sender = Sender::new(TransportConfig::default().into(), Box::new(listening));
     script.sender.establish(START, Handshake::symmetric(Scripted::RTT));
@@ -176,7 +187,7 @@ fn a_controller_is_told_which_acks_have_another_header_than_was_predicted() {
         script.now += ms(10);
         let ack = Ack { window, ece, ..script.ack_of(ack, sacks) };
         script.hear(&ack);
-        *slow.lock().unwrap().last().unwrap()
+        *heard.lock().unwrap().slow.last().unwrap()
     };
     assert!(hear(&mut script, 2, open, false, &[]), "the first one: nothing was predicted");
     assert!(!hear(&mut script, 3, open, false, &[]));
