@@ -12,12 +12,14 @@
 //! | `extend("x-source" = "…")` | where the parameter and its default come from |
 
 mod declaration;
+mod inline;
 mod markdown;
 mod problem;
 mod range;
 mod read;
 
 pub use declaration::{Choice, Parameter, declared};
+pub use inline::{inline, present};
 pub use markdown::{cell, table};
 pub use problem::{Place, Problem, nearest, suggest};
 pub use range::{Range, check};

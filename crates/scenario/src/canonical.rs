@@ -4,17 +4,21 @@
 //! more. Quantities print in their canonical spelling, which reads back as the same value.
 
 use crate::file::Buffer;
+
 use crate::resolve::algorithms::BPF;
-use crate::resolve::{RateSource, Resolved, hexadecimal};
-use crate::tree::json_to_toml;
+use crate::resolve::{RateSource, Resolved};
 use crate::{Flow, Link, Scenario, Traffic};
+use dumbbell_cc::catalog::digest;
+use dumbbell_parameters::{inline, present};
 use dumbbell_path::loss::Bernoulli;
 use dumbbell_path::{Delay, Described, Impairments, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe, Schedule};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Time};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
+use serde_json::{Map, Value};
 use std::fmt::Write;
-use toml::{Table, Value};
+
+/// A table of the file, in the order in which it is written. What is null is left out.
+type Table = Map<String, Value>;
 
 /// The file. Its traces are written whole, or are files in `folder` with the names that [`traces`] gives them.
 pub(crate) fn to_toml(resolved: &Resolved, folder: Option<&str>) -> String {
@@ -51,13 +55,13 @@ fn trace_file(rate: &LinkRate) -> Option<(String, String)> {
     for ms in opportunities_ms.iter() {
         let _ = writeln!(content, "{ms}");
     }
-    Some((format!("{}.trace", hexadecimal(&Sha256::digest(&content))), content))
+    Some((format!("{}.trace", digest(content.as_bytes())), content))
 }
 
 /// SHA-256 of the file with every trace replaced by its digest, and with the identity of every algorithm's code: exact
 /// name, version, digest.
 pub(crate) fn content_hash(resolved: &Resolved) -> String {
-    hexadecimal(&Sha256::digest(body(resolved, Traces::Digested)))
+    digest(body(resolved, Traces::Digested).as_bytes())
 }
 
 fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
@@ -98,8 +102,7 @@ fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
 fn traffic_table(traffic: &Traffic, scenario: &Scenario) -> Table {
     let mut table = Table::new();
     put(&mut table, KIND, traffic.source.kind());
-    let parameters = traffic.source.parameters().iter();
-    table.extend(parameters.filter_map(|(key, value)| Some((key.clone(), json_to_toml(value)?))));
+    table.extend(traffic.source.parameters().clone());
     let common = flow_table(&traffic.flow, scenario).into_iter();
     table.extend(common.filter(|(key, _)| key != "start_jitter"));
     table
@@ -111,8 +114,11 @@ fn put(table: &mut Table, key: &str, value: impl Into<Value>) {
 
 fn write_table(text: &mut String, header: &str, table: &Table) {
     text.push_str(header);
-    for (key, value) in table {
-        let _ = writeln!(text, "{key} = {value}");
+    for (key, value) in present(table) {
+        text.push_str(key);
+        text.push_str(" = ");
+        inline(text, value);
+        text.push('\n');
     }
 }
 
@@ -185,8 +191,7 @@ fn impairments(table: &mut Table, impairments: &Impairments) {
 
 /// A struct of parameters as a table.
 fn declared(parameters: &impl Serialize) -> Value {
-    let json = serde_json::to_value(parameters).unwrap_or_default();
-    json_to_toml(&json).unwrap_or_else(|| Table::new().into())
+    serde_json::to_value(parameters).unwrap_or_default()
 }
 
 /// A kind with all its parameters: its name alone when it has none.
@@ -196,7 +201,7 @@ fn kind<T>(recipe: &Recipe<T>) -> Value {
     }
     let mut table = Table::new();
     put(&mut table, KIND, recipe.kind());
-    table.extend(recipe.parameters().iter().filter_map(|(key, value)| Some((key.clone(), json_to_toml(value)?))));
+    table.extend(recipe.parameters().clone());
     table.into()
 }
 
@@ -217,7 +222,7 @@ fn rate(rate: &LinkRate, source: &RateSource, traces: Traces<'_>) -> Value {
         (LinkRate::Schedule { steps, repeat_after }, _) => return schedule(steps, *repeat_after, bit_rate),
         (LinkRate::Trace { opportunities_ms, once }, _) if matches!(traces, Traces::Digested) => {
             let bytes: Vec<u8> = opportunities_ms.iter().flat_map(|ms| ms.to_le_bytes()).collect();
-            put(&mut table, "opportunities", hexadecimal(&Sha256::digest(bytes)));
+            put(&mut table, "opportunities", digest(&bytes));
             put(&mut table, "once", *once);
         }
         (LinkRate::Trace { .. }, RateSource::Synth { preset, seed, length, .. }) => {
@@ -309,7 +314,7 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     let mut cc = Table::new();
     let kind = if flow.is_bpf { BPF } else { "" };
     put(&mut cc, "name", format!("{kind}{}", flow.cc.name()));
-    cc.extend(flow.cc.parameters().iter().filter_map(|(k, v)| Some((k.clone(), json_to_toml(v)?))));
+    cc.extend(flow.cc.parameters().clone());
     put(&mut table, "cc", cc);
     put(&mut table, "start", flow.start.to_string());
     put(&mut table, "start_jitter", flow.start_jitter.to_string());
@@ -346,9 +351,6 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     let names = |route: &[usize]| -> Vec<Value> { route.iter().map(|i| link(i).config.name.clone().into()).collect() };
     put(&mut table, "route", names(&flow.forward));
     put(&mut table, "reverse_route", names(&flow.reverse));
-    let transport = serde_json::to_value(&*flow.transport).ok().as_ref().and_then(json_to_toml);
-    if let Some(transport) = transport {
-        put(&mut table, "transport", transport);
-    }
+    put(&mut table, "transport", flow.transport.to_json());
     table
 }

@@ -6,8 +6,8 @@
 use crate::error::{Problem, Problems};
 use crate::key_path::{KeyPath, Step};
 use std::ops::Range;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use toml::{Spanned, Value as TomlValue};
 
 /// Keys whose value may be a text instead of a table, and the entry of the table that the text stands for.
 pub(crate) const LONG_FORMS: [(&str, &str); 3] = [("cc", "name"), ("queue", "kind"), ("transport", "profile")];
@@ -300,23 +300,6 @@ fn table_from_toml(table: &DeTable<'_>, source: usize) -> Value {
         node: node_from_toml(value, source),
     };
     Value::Table(table.iter().map(entry).collect())
-}
-
-/// JSON as TOML; what TOML cannot say (null) is left out.
-pub(crate) fn json_to_toml(json: &serde_json::Value) -> Option<TomlValue> {
-    Some(match json {
-        serde_json::Value::Null => return None,
-        serde_json::Value::Bool(b) => TomlValue::Boolean(*b),
-        serde_json::Value::Number(n) => match n.as_i64() {
-            Some(integer) => TomlValue::Integer(integer),
-            None => TomlValue::Float(n.as_f64()?),
-        },
-        serde_json::Value::String(text) => TomlValue::String(text.clone()),
-        serde_json::Value::Array(list) => TomlValue::Array(list.iter().filter_map(json_to_toml).collect()),
-        serde_json::Value::Object(map) => {
-            TomlValue::Table(map.iter().filter_map(|(k, v)| Some((k.clone(), json_to_toml(v)?))).collect())
-        }
-    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use dumbbell_parameters::{Parameter, Problem, check, declared};
 use dumbbell_units::{Bytes, Duration, as_bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::LazyLock;
 
 /// Parameters of one connection's endpoints. Defaults are Linux 6.18 with timestamps over IPv4.
@@ -422,6 +423,11 @@ impl TransportConfig {
     pub fn parameters() -> &'static [Parameter] {
         static PARAMETERS: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<TransportConfig>);
         &PARAMETERS
+    }
+
+    /// All parameters with their values, as a table. The code for it is here and optimised, as sweeps ask for it with every run.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
     }
 
     /// What is out of its declared range, or contradicts something else.

@@ -4,8 +4,8 @@ use super::{BuildError, RegisterError};
 use crate::Controller;
 use crate::parameters::{self, ParameterSet};
 use dumbbell_units::Rng;
+use hmac_sha256::Hash;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl About {
             summary: summary.to_owned(),
             source: source.to_owned(),
             version: version.to_owned(),
-            digest: if code.is_empty() { String::new() } else { digest(code) },
+            digest: if code.is_empty() { String::new() } else { digest(code.as_bytes()) },
         }
     }
 }
@@ -246,9 +246,9 @@ impl std::fmt::Debug for Entry {
     }
 }
 
-/// SHA-256 of a text in hexadecimal.
-fn digest(text: &str) -> String {
-    Sha256::digest(text).iter().fold(String::new(), |mut hex, byte| {
+/// SHA-256 in hexadecimal.
+pub fn digest(bytes: &[u8]) -> String {
+    Hash::hash(bytes).iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
     })

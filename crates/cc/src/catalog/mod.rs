@@ -45,7 +45,7 @@ mod entry;
 mod preset;
 mod recipe;
 
-pub use entry::{About, Algorithm, Builder, Code, Entry};
+pub use entry::{About, Algorithm, Builder, Code, Entry, digest};
 pub use recipe::Recipe;
 
 use crate::bbr1::Bbr1;

@@ -11,7 +11,7 @@ mod rates;
 mod traffic;
 mod vary_rtt;
 
-pub(crate) use rates::{Loader, hexadecimal, synthesise};
+pub(crate) use rates::{Loader, synthesise};
 pub(crate) use vary_rtt::vary_rtts;
 
 use crate::error::{Problems, Reporter};

@@ -12,9 +12,8 @@ use dumbbell_path::{LinkRate, parse_delay_trace};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Rate, Rng, Time};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -111,7 +110,7 @@ impl Loader {
         if text.len() as u64 > MAX_TRACE_BYTES {
             return Err(unreadable(&format_args!("it is longer than {MAX_TRACE_BYTES} bytes")));
         }
-        let digest = hexadecimal(&Sha256::digest(&text));
+        let digest = dumbbell_cc::catalog::digest(&text);
         let text = String::from_utf8(text).map_err(|_| format!("the trace file `{name}` is not a text"))?;
         Ok((text, digest))
     }
@@ -151,13 +150,6 @@ fn keep<T>(made: &mut HashMap<String, T>, key: String, value: T) {
 /// What is read or made while it is locked is what it will be for all points, also if one of them panics.
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// A resolved rate.
