@@ -5,20 +5,28 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Python compiles what it imports, once, where it may keep that; pip would compile all of it.
 unexport PYTHONDONTWRITEBYTECODE
-INSTALL := pip install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement
-TOOLS  := $(BIN)/$(INSTALL) requirements.txt && touch $(VENV)/tools
+PIP    := install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement
+# Takes a fifth of the time that pip takes, but does not know pip's settings: where uv reaches no index, pip has its turn.
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement $(1) \
+          || $(BIN)/pip $(PIP) $(1)
+TOOLS  := $(call INSTALL,requirements.txt) && touch $(VENV)/tools
 LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.10 \
           --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
-BUILD  := PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+BUILD  := VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet --uv
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo test test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
+.PHONY: demo build test test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
 
-demo: $(VENV)/built
+# The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
+demo: $(VENV)/simulator
 	$(BIN)/python -m dumbbell.demo
+	@$(MAKE) --no-print-directory --question build || echo "Experiments on the running kernel are compiled now:"
+	@$(MAKE) --no-print-directory --silent build
+
+build: $(VENV)/built
 
 test: $(VENV)/built $(VENV)/dev
 	cargo test --workspace --locked
@@ -26,7 +34,7 @@ test: $(VENV)/built $(VENV)/dev
 	$(BIN)/pytest -m real_time
 
 # The Python tests with the lowest and with the newest versions that pyproject.toml allows, not those of requirements.txt.
-test-lowest test-newest: test-%: $(VENV)/maturin $(VENV)/uv
+test-lowest test-newest: test-%: $(VENV)/builders
 	tests/versions.sh $*
 
 lint: $(VENV)/dev deny
@@ -56,11 +64,10 @@ advisories:
 
 # The versions that are installed, and their hashes, from pyproject.toml and the .in files. What is there already stays as
 # it is where it can; `make lock UPGRADE=--upgrade` takes the newest.
-lock: $(VENV)/uv
+lock: $(VENV)/builders
 	$(LOCK) requirements.txt pyproject.toml
 	$(LOCK) requirements-build.txt requirements-build.in
 	$(LOCK) requirements-dev.txt requirements-dev.in
-	$(LOCK) requirements-uv.txt requirements-uv.in
 	$(LOCK) benches/requirements-ns3.txt --no-deps benches/requirements-ns3.in
 
 bench: $(VENV)/tools
@@ -105,35 +112,41 @@ clean:
 
 $(VENV)/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Dumbbell needs Python 3.10 or newer; try make PYTHON=python3.12")'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --without-pip $(VENV)
 	touch $@
 
-$(VENV)/tools: requirements.txt $(VENV)/made
+$(VENV)/tools: requirements.txt $(VENV)/builders
 	$(TOOLS)
 
 $(VENV)/dev: requirements-dev.txt $(VENV)/tools
-	$(BIN)/$(INSTALL) requirements-dev.txt
-	touch $@
-
-$(VENV)/uv: requirements-uv.txt $(VENV)/tools
-	$(BIN)/$(INSTALL) requirements-uv.txt
+	$(call INSTALL,requirements-dev.txt)
 	touch $@
 
 benches/.venv-ns3/built: benches/requirements-ns3.txt
 	$(PYTHON) -m venv benches/.venv-ns3
-	benches/.venv-ns3/bin/$(INSTALL) benches/requirements-ns3.txt --no-deps
+	benches/.venv-ns3/bin/pip $(PIP) benches/requirements-ns3.txt --no-deps
 	touch $@
 
-$(VENV)/maturin: requirements-build.txt $(VENV)/made
-	$(BIN)/$(INSTALL) requirements-build.txt
+# A pip that is already there spares the time that one takes to install itself.
+$(VENV)/builders: requirements-build.txt $(VENV)/made
+	$(PYTHON) -m pip --python $(BIN)/python $(PIP) requirements-build.txt 2>/dev/null \
+	    || { $(PYTHON) -m venv $(VENV) && $(BIN)/pip $(PIP) requirements-build.txt; }
 	touch $@
 
 # The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.
-# What the package needs is installed meanwhile, and must be there before the package. The examples name the schema for
-# editors.
-$(VENV)/built: $(VENV)/maturin requirements.txt pyproject.toml $(RUST)
-	{ test $(VENV)/tools -nt requirements.txt || { $(TOOLS); }; } & tools=$$!; \
-	    $(BUILD) --skip-install; status=$$?; wait $$tools && exit $$status
-	$(BUILD)
+# What the package needs is installed meanwhile, and must be there before the package.
+SOURCES := $(VENV)/builders requirements.txt pyproject.toml $(RUST)
+install = { test $(VENV)/tools -nt requirements.txt || { $(TOOLS); }; } & tools=$$!; \
+    $(BUILD) $(1) --skip-install; status=$$?; \
+    wait $$tools && test $$status = 0 && $(BUILD) $(1)
+
+# The examples name the schema for editors.
+$(VENV)/built: $(SOURCES)
+	$(install)
 	$(BIN)/dumbbell schema > $(VENV)/experiment.schema.json
+	touch $@
+
+# A first picture needs no more. What is built whole is left as it is.
+$(VENV)/simulator: $(SOURCES)
+	$(MAKE) --question build || { $(call install,--no-default-features); }
 	touch $@

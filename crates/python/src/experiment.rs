@@ -319,7 +319,7 @@ impl RunOutput {
         })
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "linux"))]
     fn of_linux(py: Python<'_>, output: dumbbell_linux::RunOutput) -> PyResult<RunOutput> {
         let table = |table| Py::new(py, Table::new(table)?);
         let certificate = serde_json::to_string(&output.certificate);
@@ -342,7 +342,7 @@ impl RunOutput {
         })
     }
 
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(all(target_os = "linux", feature = "linux")))]
     fn of_linux(_py: Python<'_>, output: std::convert::Infallible) -> PyResult<RunOutput> {
         match output {}
     }
@@ -362,7 +362,7 @@ pub struct ShellOutput {
 }
 
 impl ShellOutput {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "linux"))]
     fn of_linux(py: Python<'_>, output: dumbbell_linux::ShellOutput) -> PyResult<ShellOutput> {
         let table = |table| Py::new(py, Table::new(table)?);
         Ok(ShellOutput {
@@ -373,7 +373,7 @@ impl ShellOutput {
         })
     }
 
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(all(target_os = "linux", feature = "linux")))]
     fn of_linux(_py: Python<'_>, output: std::convert::Infallible) -> PyResult<ShellOutput> {
         match output {}
     }
@@ -389,7 +389,7 @@ pub fn become_root_of_own_namespace() -> PyResult<()> {
 }
 
 /// The ground of the running kernel.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "linux"))]
 mod linux {
     use super::Words;
     use super::{RunCancelled, RunError};
@@ -444,8 +444,8 @@ mod linux {
     }
 }
 
-/// Elsewhere there is no such ground.
-#[cfg(not(target_os = "linux"))]
+/// Elsewhere, and in a build without it, there is no such ground.
+#[cfg(not(all(target_os = "linux", feature = "linux")))]
 mod linux {
     use super::RunError;
     use dumbbell_scenario::Scenario;
@@ -481,7 +481,11 @@ mod linux {
     }
 
     fn missing() -> PyErr {
-        RunError::new_err("an experiment can run on Linux's TCP on Linux only; use the simulator")
+        RunError::new_err(if cfg!(target_os = "linux") {
+            "this build has the simulator only; `make build` adds experiments on Linux's TCP"
+        } else {
+            "an experiment can run on Linux's TCP on Linux only; use the simulator"
+        })
     }
 }
 
