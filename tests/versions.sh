@@ -2,7 +2,7 @@
 # Runs the Python tests with other versions of what the package needs than requirements.txt has: the lowest that
 # pyproject.toml allows, on the oldest Python there is, or the newest that can be had today, on the newest.
 #
-#     tests/versions.sh lowest|newest        (after make .venv/maturin .venv/uv)
+#     tests/versions.sh lowest|newest        (after make .venv/builders)
 #
 # The package is built as a wheel and installed like any other, into an environment of its own, .venv-lowest or
 # .venv-newest. PYTHON_LOWEST and PYTHON_NEWEST name other interpreters.
