@@ -163,12 +163,20 @@ class Picture(Figure):
         return _shortened(buffer.getvalue()) if format == "svg" else buffer.getvalue()
 
     def write(self, stem: Path, formats: Sequence[Format] = FORMATS) -> list[Path]:
-        """Writes ``stem`` in each format and returns the paths."""
+        """Writes ``stem`` in each format and returns the paths.
+
+        All have the layout of the first, which takes a third of the time to find.
+        """
         paths = []
-        for kind in formats:
-            path = stem.with_name(f"{stem.name}.{kind}")
-            write_file(path, self.encoded(kind))
-            paths.append(path)
+        layout = self.get_layout_engine()
+        try:
+            for kind in formats:
+                path = stem.with_name(f"{stem.name}.{kind}")
+                write_file(path, self.encoded(kind))
+                paths.append(path)
+                self.set_layout_engine("none")
+        finally:
+            self.set_layout_engine(layout)
         return paths
 
 
