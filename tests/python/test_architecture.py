@@ -29,7 +29,7 @@ def below(crate: str, arrows: dict[str, set[str]], above: tuple[str, ...] = ()) 
 def used(crate: str) -> set[str]:
     """The crates of the house that a crate depends on, tests included."""
     manifest = (ROOT / "crates" / crate / "Cargo.toml").read_text("utf-8")
-    return set(re.findall(r"^dumbbell-([a-z-]+)\.workspace", manifest, re.MULTILINE))
+    return set(re.findall(r"^dumbbell-([a-z-]+)(?:\.workspace)? =", manifest, re.MULTILINE))
 
 
 @pytest.mark.parametrize("crate", sorted(CRATES))
