@@ -144,6 +144,22 @@ def test_pictures_are_written_in_three_formats_and_the_same_bytes_each_time(resu
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["tradeoff.pdf", "tradeoff.png", "tradeoff.svg"]
 
 
+def test_all_formats_of_a_picture_have_one_layout_and_it_can_be_laid_out_again(tmp_path: Path) -> None:
+    with style.picture() as figure:
+        axes = figure.subplots()
+        axes.set_ylabel("throughput (Mbit/s)")
+    layout = figure.get_layout_engine()
+    assert layout is not None
+    figure.write(tmp_path / "first", ["png"])
+    found = axes.get_position().bounds
+    figure.write(tmp_path / "all")
+    assert axes.get_position().bounds == found
+    assert figure.get_layout_engine() is layout
+    axes.set_ylabel("a\nlabel\nof\nfour lines")
+    figure.write(tmp_path / "changed", ["png"])
+    assert axes.get_position().bounds != found
+
+
 def test_drawings_have_no_more_digits_than_can_be_seen() -> None:
     with style.picture() as figure:
         figure.subplots().plot([0, 1 / 3, 1], [0, 2 / 3, 0.1])

@@ -1,7 +1,8 @@
 //! JSON as TOML, in one line.
 //!
 //! A point of a sweep is written whole for its digest and once more for its file, with hundreds of values, nearly all of which are
-//! plain words and whole numbers. Those are written at once; what TOML can write in several ways is left to the library.
+//! plain words and whole numbers. Those are written at once; what TOML can write in several ways is left to the library. That is
+//! done here and not where files are read, because the crate that reads them is not optimised.
 
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -15,7 +16,7 @@ pub fn inline(text: &mut String, value: &Value) {
             Some(integer) => _ = write!(text, "{integer}"),
             None => text.push_str(&toml::Value::from(number.as_f64().unwrap_or(f64::NAN)).to_string()),
         },
-        Value::String(word) => quoted(text, word),
+        Value::String(word) => push_word(text, word),
         Value::Array(list) => {
             text.push('[');
             for (index, value) in list.iter().filter(|value| !value.is_null()).enumerate() {
@@ -55,7 +56,7 @@ fn push_key(text: &mut String, key: &str) {
     text.push_str(entry.strip_prefix("{ ").and_then(|rest| rest.strip_suffix(" = true }")).unwrap_or(&entry));
 }
 
-fn quoted(text: &mut String, word: &str) {
+fn push_word(text: &mut String, word: &str) {
     if word.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')) {
         text.push('"');
         text.push_str(word);

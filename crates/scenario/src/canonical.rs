@@ -4,7 +4,6 @@
 //! more. Quantities print in their canonical spelling, which reads back as the same value.
 
 use crate::file::Buffer;
-
 use crate::resolve::algorithms::BPF;
 use crate::resolve::{RateSource, Resolved};
 use crate::{Flow, Link, Scenario, Traffic};
