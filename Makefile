@@ -12,7 +12,9 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes 
 TOOLS  := $(call INSTALL,requirements.txt) && touch $(VENV)/tools
 LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.10 \
           --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
-BUILD  := VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet --uv
+# The same for cargo as for maturin, or pyo3 would be compiled for each of them.
+PYO3   := PYO3_CONFIG_FILE=$(abspath $(VENV)/pyo3.config)
+BUILD  := $(PYO3) VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet --uv
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
@@ -22,7 +24,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
-	$(BIN)/python -m dumbbell.demo
+	PYTHONPATH=python $(BIN)/python -m dumbbell.demo
 	@$(MAKE) --no-print-directory --question build || echo "Experiments on the running kernel are compiled now:"
 	@$(MAKE) --no-print-directory --silent build
 
@@ -133,20 +135,31 @@ $(VENV)/builders: requirements-build.txt $(VENV)/made
 	    || { $(PYTHON) -m venv $(VENV) && $(BIN)/pip $(PIP) requirements-build.txt; }
 	touch $@
 
-# The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.
-# What the package needs is installed meanwhile, and must be there before the package.
-SOURCES := $(VENV)/builders requirements.txt pyproject.toml $(RUST)
-install = { test $(VENV)/tools -nt requirements.txt || { $(TOOLS); }; } & tools=$$!; \
-    $(BUILD) $(1) --skip-install; status=$$?; \
-    wait $$tools && test $$status = 0 && $(BUILD) $(1)
+# For Python 3.10 and every later one (its stable ABI), whichever runs here.
+$(VENV)/pyo3.config: $(VENV)/made
+	printf 'implementation=CPython\nversion=3.10\ntarget_abi=CPython-abi3-3.10\nshared=true\n' > $@
 
-# The examples name the schema for editors.
-$(VENV)/built: $(SOURCES)
-	$(install)
+# What Python needs is installed while Rust is compiled: the shell's commands for both, and then those of $(2).
+meanwhile = { test $(VENV)/tools -nt requirements.txt || $(MAKE) --no-print-directory $(VENV)/tools; } & tools=$$!; \
+    $(1); status=$$?; wait $$tools && test $$status = 0 && $(2)
+
+# The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.
+# What the package needs must be there before the package. The examples name the schema for editors.
+$(VENV)/built: $(VENV)/builders $(VENV)/pyo3.config requirements.txt pyproject.toml $(RUST)
+	$(call meanwhile,$(BUILD) --skip-install,$(BUILD))
 	$(BIN)/dumbbell schema > $(VENV)/experiment.schema.json
 	touch $@
 
-# A first picture needs no more. What is built whole is left as it is.
-$(VENV)/simulator: $(SOURCES)
-	$(MAKE) --question build || { $(call install,--no-default-features); }
+# A first picture needs no more than the extension module without the ground of the kernel, and waits for nothing that installs
+# packages. What is built whole is left as it is.
+LIBRARY = $${CARGO_TARGET_DIR:-target}/release/lib_core.so
+ENGINE  = $(PYO3) cargo build --release --locked --package dumbbell-python --no-default-features
+ifeq ($(shell uname -s),Linux)
+$(VENV)/simulator: $(VENV)/pyo3.config requirements.txt $(RUST)
+	$(MAKE) --question build || { $(call meanwhile,$(ENGINE),\
+	    cp $(LIBRARY) $(VENV)/_core && mv $(VENV)/_core python/dumbbell/_core.abi3.so); }
 	touch $@
+else
+$(VENV)/simulator: $(VENV)/built
+	touch $@
+endif
