@@ -139,8 +139,8 @@ $(VENV)/builders: requirements-build.txt $(VENV)/made
 $(VENV)/pyo3.config: $(VENV)/made
 	printf 'implementation=CPython\nversion=3.10\ntarget_abi=CPython-abi3-3.10\nshared=true\n' > $@
 
-# What Python needs is installed while Rust is compiled: the shell's commands for both, and then those of $(2).
-meanwhile = { test $(VENV)/tools -nt requirements.txt || $(MAKE) --no-print-directory $(VENV)/tools; } & tools=$$!; \
+# What Python needs is installed, and $(3) run with it, while Rust is compiled by $(1). What $(2) does needs both.
+meanwhile = { { test $(VENV)/tools -nt requirements.txt || $(MAKE) --no-print-directory $(VENV)/tools; } $(3); } & tools=$$!; \
     $(1); status=$$?; wait $$tools && test $$status = 0 && $(2)
 
 # The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.
@@ -151,13 +151,14 @@ $(VENV)/built: $(VENV)/builders $(VENV)/pyo3.config requirements.txt pyproject.t
 	touch $@
 
 # A first picture needs no more than the extension module without the ground of the kernel, and waits for nothing that installs
-# packages. What is built whole is left as it is.
+# packages. What is built whole is left as it is. Python compiles what it imports, and does so for the picture while cargo is at work.
 LIBRARY = $${CARGO_TARGET_DIR:-target}/release/lib_core.so
+IMPORT  = $(BIN)/python -c "import matplotlib.figure, matplotlib.backends.backend_agg, polars, pydantic, rich.table, typer"
 ENGINE  = $(PYO3) cargo build --release --locked --package dumbbell-python --no-default-features
 ifeq ($(shell uname -s),Linux)
 $(VENV)/simulator: $(VENV)/pyo3.config requirements.txt $(RUST)
 	$(MAKE) --question build || { $(call meanwhile,$(ENGINE),\
-	    cp $(LIBRARY) $(VENV)/_core && mv $(VENV)/_core python/dumbbell/_core.abi3.so); }
+	    cp $(LIBRARY) $(VENV)/_core && mv $(VENV)/_core python/dumbbell/_core.abi3.so,&& $(IMPORT)); }
 	touch $@
 else
 $(VENV)/simulator: $(VENV)/built
