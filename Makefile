@@ -9,7 +9,6 @@ PIP    := install --quiet --disable-pip-version-check --no-compile --require-has
 # Takes a fifth of the time that pip takes, but does not know pip's settings: where uv reaches no index, pip has its turn.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement $(1) \
           || $(BIN)/pip $(PIP) $(1)
-TOOLS  := $(call INSTALL,requirements.txt) && touch $(VENV)/tools
 LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.10 \
           --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
 # The same for cargo as for maturin, or pyo3 would be compiled for each of them.
@@ -118,7 +117,8 @@ $(VENV)/made:
 	touch $@
 
 $(VENV)/tools: requirements.txt $(VENV)/builders
-	$(TOOLS)
+	$(call INSTALL,requirements.txt)
+	touch $@
 
 $(VENV)/dev: requirements-dev.txt $(VENV)/tools
 	$(call INSTALL,requirements-dev.txt)
@@ -139,14 +139,14 @@ $(VENV)/builders: requirements-build.txt $(VENV)/made
 $(VENV)/pyo3.config: $(VENV)/made
 	printf 'implementation=CPython\nversion=3.10\ntarget_abi=CPython-abi3-3.10\nshared=true\n' > $@
 
-# What Python needs is installed, and $(3) run with it, while Rust is compiled by $(1). What $(2) does needs both.
-meanwhile = { { test $(VENV)/tools -nt requirements.txt || $(MAKE) --no-print-directory $(VENV)/tools; } $(3); } & tools=$$!; \
-    $(1); status=$$?; wait $$tools && test $$status = 0 && $(2)
+# Runs two commands at once and waits for both; fails if one does. What Python needs is installed while Rust is compiled.
+both  = { $(1); } & first=$$!; $(2); second=$$?; wait $$first && test $$second = 0
+TOOLS = $(MAKE) --silent --no-print-directory $(VENV)/tools
 
 # The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.
 # What the package needs must be there before the package. The examples name the schema for editors.
 $(VENV)/built: $(VENV)/builders $(VENV)/pyo3.config requirements.txt pyproject.toml $(RUST)
-	$(call meanwhile,$(BUILD) --skip-install,$(BUILD))
+	$(call both,$(TOOLS),$(BUILD) --skip-install) && $(BUILD)
 	$(BIN)/dumbbell schema > $(VENV)/experiment.schema.json
 	touch $@
 
@@ -157,8 +157,8 @@ IMPORT  = $(BIN)/python -c "import matplotlib.figure, matplotlib.backends.backen
 ENGINE  = $(PYO3) cargo build --release --locked --package dumbbell-python --no-default-features
 ifeq ($(shell uname -s),Linux)
 $(VENV)/simulator: $(VENV)/pyo3.config requirements.txt $(RUST)
-	$(MAKE) --question build || { $(call meanwhile,$(ENGINE),\
-	    cp $(LIBRARY) $(VENV)/_core && mv $(VENV)/_core python/dumbbell/_core.abi3.so,&& $(IMPORT)); }
+	$(MAKE) --question build || { $(call both,$(TOOLS) && $(IMPORT),$(ENGINE)) \
+	    && cp $(LIBRARY) $(VENV)/_core && mv $(VENV)/_core python/dumbbell/_core.abi3.so; }
 	touch $@
 else
 $(VENV)/simulator: $(VENV)/built
