@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -51,13 +52,38 @@ def scenario(
         swept["flows[0].cc"] = list(algorithms)
     if swept or repeat > 1:
         swept["repeat"] = repeat
+    presets = {name: variant for name in algorithms if (variant := _variant(name)) is not None}
     document: dict[str, Any] = {
         "duration": duration,
         "warmup": _share_of(duration) if warmup is None else warmup,
         "path": path,
         "flows": flows,
     }
-    return document | ({"sweep": swept} if swept else {})
+    return document | ({"presets": presets} if presets else {}) | ({"sweep": swept} if swept else {})
+
+
+def _variant(text: str) -> dict[str, Any] | None:
+    """What ``bbr:drain_gain=0.5`` stands for as a preset; ``None`` for a plain name."""
+    name, *given = text.split(":")
+    if name == "bpf" and given:
+        # The name of a program for the kernel.
+        name = f"{name}:{given.pop(0)}"
+    if not given:
+        return None
+    variant: dict[str, Any] = {"base": name}
+    for pair in given:
+        key, equals, value = pair.partition("=")
+        if not (name and key and equals and value):
+            raise ValueError(
+                f"{text}: an algorithm with changed parameters is NAME:PARAMETER=VALUE, such as bbr:drain_gain=0.5"
+            )
+        if key in variant:
+            raise ValueError(f"{text}: {key} is given twice")
+        try:
+            variant[key] = json.loads(value)
+        except ValueError:
+            variant[key] = value
+    return variant
 
 
 def _share_of(duration: str) -> str:
@@ -121,7 +147,7 @@ def compare(
     Several rates, round-trip times, buffers or losses are a sweep: ``loss=["0%", "1%", "5%"]``.
 
     Args:
-        algorithms: Names as in ``dumbbell cc list``.
+        algorithms: Names as in ``dumbbell cc list``, also with changed parameters: ``"bbr:drain_gain=0.5"``.
         rate: Rate of the bottleneck, as in tc: ``"10mbit"``, which is the default.
         trace: In place of a rate: a Mahimahi trace that the bottleneck follows.
         rtt: Base round-trip time. With ``together`` several are those of the algorithms.

@@ -33,6 +33,11 @@ def in_markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", one_line(text))
 
 
+def file_name(words: str) -> str:
+    """``words`` as the name of a file: letters, digits, dots and hyphens."""
+    return re.sub(r"[^\w.-]+", "-", words).strip("-.")
+
+
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

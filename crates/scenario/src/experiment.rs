@@ -1,8 +1,8 @@
 //! The pipeline: text, tree, overrides, sweep, decoding, resolution.
 
 use crate::combinations::Combinations;
-use crate::error::{Problem, Problems, ScenarioErrors, Source, Sources};
-use crate::key_path::{KeyPath, Step};
+use crate::error::{Problems, ScenarioErrors, Sources};
+use crate::overrides::Overrides;
 use crate::resolve::{Loader, RateSource, Resolved, vary_rtts};
 use crate::sweep::{Sweep, seed_of};
 use crate::tree::Node;
@@ -32,7 +32,7 @@ pub struct Point {
 impl Experiment {
     /// Reads an experiment file with the built-in algorithms. `source_name` is its name: it appears in errors, and trace
     /// files and files to include are relative to its folder. `overrides` are pairs of a key path and a value as on a
-    /// command line (`path.rtt`, `80ms`), applied in order before sweeps are expanded.
+    /// command line (`path.rtt`, `80ms`), applied in order before sweeps are expanded; one of which nothing is left is an error.
     ///
     /// # Errors
     /// Everything that is wrong with the file, each error with its place and what would be right.
@@ -98,10 +98,9 @@ impl Experiment {
         let mut tree = include::expand(tree, &mut sources, &mut problems);
         let mut names = sources.texts.iter().map(|source| source.name.clone());
         let (name, included) = (names.next().unwrap_or_default(), names.collect());
-        for (key, value) in overrides {
-            override_key(&mut tree, key, value, &mut sources, &mut problems);
-        }
+        let overrides = Overrides::apply(overrides, &mut tree, &mut sources, &mut problems);
         let sweep = Sweep::take(&mut tree, &sources, &mut problems);
+        overrides.check_effect(&tree, &sweep, &mut problems);
         problems.into_result(&sources)?;
 
         let combinations = Arc::new(Combinations::new(tree, sweep, Loader::new(&name), catalog));
@@ -217,21 +216,5 @@ impl Point {
         }
         vary_rtts(&mut resolved);
         Arc::new(resolved)
-    }
-}
-
-/// Applies one `--set key=value`.
-fn override_key(tree: &mut Node, key: &str, value: &str, sources: &mut Sources, problems: &mut Problems) {
-    let text = format!("{key}={value}");
-    let source = sources.texts.len();
-    let node = Node::from_override(value, key.len() + 1..text.len(), source);
-    let key_span = Some(crate::tree::Span { source, range: 0..key.len() });
-    sources.texts.push(Source { name: "--set".to_owned(), text: Some(text) });
-    let set = KeyPath::parse(key).and_then(|path| match path.0.first() {
-        Some(Step::Key(first)) if first == "include" => Err("files are included before anything is set".to_owned()),
-        _ => tree.set(&path.0, &node, &key_span),
-    });
-    if let Err(reason) = set {
-        problems.push(Problem::new(key, key_span, format!("cannot set `{key}`: {reason}")));
     }
 }

@@ -68,6 +68,21 @@ impl KeyPath {
         self.with(Step::Index(index))
     }
 
+    /// Whether one of both paths leads to the place of the other one, or into it.
+    pub(crate) fn overlaps(&self, other: &KeyPath) -> bool {
+        self.0.iter().zip(&other.0).all(|(own, other)| match (own, other) {
+            (Step::Key(own), Step::Key(other)) => own == other,
+            (Step::Index(own), Step::Index(other)) => own == other,
+            (Step::Each, Step::Index(_) | Step::Each) | (Step::Index(_), Step::Each) => true,
+            _ => false,
+        })
+    }
+
+    /// Whether the path leads to the file's entry `key`, or into it.
+    pub(crate) fn is_of(&self, key: &str) -> bool {
+        matches!(self.0.first(), Some(Step::Key(first)) if first == key)
+    }
+
     fn with(&self, step: Step) -> KeyPath {
         let mut steps = self.0.clone();
         steps.push(step);

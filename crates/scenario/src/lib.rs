@@ -18,6 +18,7 @@ mod explain;
 mod file;
 mod include;
 mod key_path;
+mod overrides;
 mod reference;
 mod resolve;
 mod resolved;

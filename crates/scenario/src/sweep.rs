@@ -92,7 +92,7 @@ impl Sweep {
 
     /// Puts the values of a point into the tree.
     pub(crate) fn apply(&self, point: usize, tree: &mut Node, problems: &mut Problems) {
-        for (key, value) in self.values(point) {
+        for (key, value) in self.values_of(point) {
             if let Err(reason) = tree.set(&key.path.0, value, &key.span) {
                 let message = format!("cannot sweep `{}`: {reason}", key.text);
                 problems.push(Problem::new(&key.text, key.span.clone(), message));
@@ -100,12 +100,22 @@ impl Sweep {
         }
     }
 
-    /// The values of a point by key.
-    pub(crate) fn label(&self, point: usize) -> Vec<(String, serde_json::Value)> {
-        self.values(point).map(|(key, value)| (key.text.clone(), value.to_json())).collect()
+    /// The places that are swept.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &KeyPath> {
+        self.axes.iter().flat_map(|axis| axis.keys.iter().map(|key| &key.path))
     }
 
-    fn values(&self, point: usize) -> impl Iterator<Item = (&SweptKey, &Node)> {
+    /// All values that swept places have in some point.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Node> {
+        self.axes.iter().flat_map(|axis| axis.keys.iter().flat_map(|key| &key.values))
+    }
+
+    /// The values of a point by key.
+    pub(crate) fn label(&self, point: usize) -> Vec<(String, serde_json::Value)> {
+        self.values_of(point).map(|(key, value)| (key.text.clone(), value.to_json())).collect()
+    }
+
+    fn values_of(&self, point: usize) -> impl Iterator<Item = (&SweptKey, &Node)> {
         let mut stride = self.len();
         self.axes.iter().flat_map(move |axis| {
             stride /= axis.len().max(1);

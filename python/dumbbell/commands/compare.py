@@ -12,6 +12,7 @@ from dumbbell.commands import options
 from dumbbell.commands.options import Limits, Output
 from dumbbell.commands.running import check_out, run_one, run_point
 from dumbbell.console import examples, fail, print_json, print_paths
+from dumbbell.printable import file_name
 
 if TYPE_CHECKING:
     from dumbbell.results import Result
@@ -21,6 +22,7 @@ EXAMPLES = examples(
     "dumbbell compare bbr bbr3 cubic --loss 0%,0.1%,1%,5% --repeat 10 --plot",
     "dumbbell compare cubic bbr --together --rtt 20ms,100ms --repeat 10",
     "dumbbell compare bbr3 cubic --trace my.up --buffer 500packets",
+    "dumbbell compare bbr bbr:steady_window_gain=1.1  # BBR beside BBR with one constant changed",
     "dumbbell compare --on sim,linux who-wins.toml",
     "dumbbell compare ./monday ./tuesday  # two results side by side",
 )
@@ -35,7 +37,11 @@ Named: TypeAlias = "tuple[str, Result]"
 def compare(
     algorithms: Annotated[
         list[str],
-        typer.Argument(help="Names from `dumbbell cc list`; with --on a file; or two results.", show_default=False),
+        typer.Argument(
+            help="Names from `dumbbell cc list`, also with changed parameters, NAME:PARAMETER=VALUE, as in "
+            "bbr:drain_gain=0.5; with --on a file; or two results.",
+            show_default=False,
+        ),
     ],
     rate: Annotated[
         str | None, typer.Option(help="Rate of the bottleneck, as in tc; default 10mbit.", show_default=False)
@@ -114,7 +120,8 @@ def document(algorithms: list[str], path: dict[str, str | None], **others: Any) 
 
 
 def _default_place(arguments: list[str]) -> Path:
-    return Path("out") / "-vs-".join(dict.fromkeys(Path(argument).stem for argument in arguments))
+    named = (Path(argument).stem if Path(argument).exists() else argument for argument in arguments)
+    return Path("out") / "-vs-".join(dict.fromkeys(file_name(name) for name in named))
 
 
 def _are_results(arguments: list[str]) -> bool:

@@ -36,8 +36,12 @@ impl Context<'_> {
         let links = links.map(|(index, link)| (link.side(), &link.reverse, top("links").index(index)));
         for (side, reverse, at) in path.chain(links) {
             self.side(&side, &at);
-            if let Some(ReverseSpec::Side(side)) = reverse {
-                self.side(side, &at.key("reverse"));
+            if let Some(ReverseSpec::Side(back)) = reverse {
+                self.side(back, &at.key("reverse"));
+                // Both directions of a radio link are on the air.
+                if side.wifi.is_some() && back.wifi.is_none() {
+                    self.nothing_of_wires(back, &at.key("reverse"));
+                }
             }
         }
     }

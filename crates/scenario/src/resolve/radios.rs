@@ -17,6 +17,11 @@ impl Context<'_> {
         if let Err(problem) = wifi.check() {
             self.report.parameters(&radio_at, [problem]);
         }
+        self.nothing_of_wires(side, at);
+    }
+
+    /// Refuses what a link on the air has not.
+    pub(super) fn nothing_of_wires(&mut self, side: &Side, at: &KeyPath) {
         let of_wires = [
             ("rate", side.rate.is_some()),
             ("trace", side.trace.is_some()),

@@ -900,3 +900,51 @@ fn a_loss_that_is_given_is_not_marked_as_a_default() {
     let explained = load(&text).explain();
     assert!(explained.contains("loss 1% after transmission\n"), "{explained}");
 }
+
+fn refusal(text: &str, overrides: &[(&str, &str)]) -> String {
+    let overrides: Vec<(String, String)> = overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    Experiment::from_toml(text, "test.toml", &overrides).unwrap_err().to_string()
+}
+
+#[test]
+fn a_setting_of_which_nothing_is_left_is_refused_with_what_replaces_it() {
+    let swept = format!("{MINIMAL}[sweep]\n\"flows[0].cc\" = [\"bbr\", \"cubic\"]\npath.loss = [\"0%\", \"1%\"]\n");
+    let error = refusal(&swept, &[("flows[0].cc.steady_window_gain", "1.1")]);
+    assert!(error.contains("`flows[0].cc.steady_window_gain` changes nothing: the sweep replaces `flows[0].cc`"));
+    assert!(refusal(&swept, &[("flows[*].cc.nonsense", "3")]).contains("`flows[*].cc.nonsense` changes nothing"));
+    assert!(refusal(&swept, &[("path.loss", "2%")]).contains("the sweep replaces `path.loss`"));
+    let error = refusal(MINIMAL, &[("path.loss", "1%"), ("path.loss", "2%")]);
+    assert!(error.contains("`path.loss` changes nothing: a later `--set path.loss` replaces it"), "{error}");
+    let error = refusal(MINIMAL, &[("flows[0].cc.drain_gain", "0.5"), ("flows[0].cc", "cubic")]);
+    assert!(error.contains("a later `--set flows[0].cc` replaces it"), "{error}");
+}
+
+#[test]
+fn a_setting_that_no_flow_reads_is_refused() {
+    let presets = format!("{MINIMAL}[presets.mine]\nbase = \"bbr\"\n");
+    let error = refusal(&presets, &[("presets.mine.drain_gain", "0.5")]);
+    assert!(error.contains("no flow has the algorithm `mine`"), "{error}");
+    load_with(&presets, &[("presets.mine.drain_gain", "0.5"), ("flows[0].cc", "mine")]);
+    load_with(&presets, &[("presets.mine.drain_gain", "0.5"), ("sweep.\"flows[0].cc\"", "[\"bbr\", \"mine\"]")]);
+
+    let own = format!("{MINIMAL}transport = {{ profile = \"quic\", mss = 1200 }}\n");
+    for (key, value) in [("transport.mss", "1000"), ("transport", "dqc"), ("transport.profile", "dqc")] {
+        assert!(refusal(&own, &[(key, value)]).contains("every flow has its own"), "{key}");
+    }
+    let two = format!("{own}[[flows]]\ncc = \"cubic\"\n");
+    load_with(&two, &[("transport.mss", "1000")]);
+    load_with(&own, &[("transport.ack_every", "3")]);
+}
+
+#[test]
+fn a_part_of_what_a_sweep_changes_is_left_and_so_is_what_was_there_already() {
+    let swept = format!("{MINIMAL}[sweep]\n\"flows[0].cc.drain_gain\" = [0.4, 0.5]\n");
+    let points = load_with(&swept, &[("flows[0].cc.steady_window_gain", "1.1")]);
+    for point in points.points() {
+        assert_eq!(point.scenario().flows[0].cc.changed().len(), 2);
+    }
+    assert_eq!(load_with(&swept, &[("sweep", "{ repeat = 3 }")]).points().len(), 3);
+    let plain = load(MINIMAL).points()[0].content_hash();
+    assert_eq!(load_with(MINIMAL, &[("path.loss", "0%")]).points()[0].content_hash(), plain);
+    assert_eq!(load_with(MINIMAL, &[("path.rate", "10mbit")]).points()[0].content_hash(), plain);
+}
