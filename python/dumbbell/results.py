@@ -52,7 +52,7 @@ REQUIRED = {
         "mean_rtt_ms": "number", "p95_rtt_ms": "number", "retransmits": "number", "lost": "number",
         "rto_count": "number",
     },
-    "series": {"flow": "number", "t_s": "number", "throughput_mbps": "number", "srtt_ms": "number", "cwnd": "number",
+    "series": {"flow": "number", "t_s": "number", "received_mbps": "number", "srtt_ms": "number", "cwnd": "number",
                "inflight": "number"},
     "links": {"name": "text", "utilization": "number", "capacity_mbps": "number", "mean_queue_bytes": "number",
               "p95_queue_bytes": "number", "arrivals": "number", "drops": "number", "losses": "number"},

@@ -61,7 +61,7 @@ ONE_LOSS = {"loss": "0.1%"}
 
 PICTURES: dict[str, Callable[[], Picture]] = {
     "overview": lambda: cellular().plot.overview(),
-    "series": lambda: cellular().plot.series("throughput_mbps"),
+    "series": lambda: cellular().plot.series("received_mbps"),
     "share": lambda: cellular().plot.shares(),
     "cdf": lambda: cellular().plot.cdf("rtt_ms"),
     "tradeoff": lambda: sweep().plot.tradeoff(where=ONE_LOSS),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import dumbbell as db
@@ -14,7 +16,7 @@ from dumbbell.measures import measures
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "results.md"
 
-TWO_FLOWS = {
+TWO_FLOWS: dict[str, Any] = {
     "duration": "20s",
     "path": {"rate": "10mbit", "rtt": "40ms", "buffer": "1bdp"},
     "flows": [{"cc": "cubic", "label": "first"}, {"cc": "cubic", "label": "second", "start": "5s"}],
@@ -30,6 +32,17 @@ def run() -> db.Result:
 def test_the_catalogue_has_the_columns_of_every_table_in_their_order(run: db.Result, table: str) -> None:
     found = [name for name in getattr(run, table).columns if not name.startswith("cc_")]
     assert found == [column.name for column in columns() if column.table == table]
+
+
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+def test_what_receivers_get_of_a_full_link_is_its_rate(transport: str) -> None:
+    run = db.run(TWO_FLOWS | {"transport": transport, "warmup": "10s", "path": TWO_FLOWS["path"] | {"buffer": "2bdp"}})
+    series = run.series.to_polars().filter(pl.col("t_s") > 10)
+    received = series.group_by("flow").agg(pl.col("received_mbps").mean()).sort("flow")["received_mbps"]
+    left = run.flows.to_polars()["throughput_mbps"]
+    assert received.to_list() == pytest.approx(left.to_list(), rel=0.01)
+    assert received.sum() == pytest.approx(10, rel=0.002)
+    assert run.links.to_polars()["throughput_mbps"][0] == pytest.approx(10, rel=0.002)
 
 
 def test_the_reference_page_is_the_catalogue() -> None:
@@ -57,7 +70,7 @@ def test_metrics_of_two_flows_follow_from_their_tables(run: db.Result) -> None:
 
 
 def test_harm_compares_with_the_flow_alone(run: db.Result) -> None:
-    alone = db.run(TWO_FLOWS | {"flows": TWO_FLOWS["flows"][:1]})  # type: ignore[index]
+    alone = db.run(TWO_FLOWS | {"flows": TWO_FLOWS["flows"][:1]})
     found = {(measure.of, measure.name): measure.value for measure in measures(run, alone)}
     solo = alone.flows.rows()[0]["goodput_mbps"]
     assert found["0 first", "harm_goodput"] == pytest.approx(1 - run.flows.rows()[0]["goodput_mbps"] / solo)

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import dumbbell as db
@@ -70,6 +71,9 @@ def test_a_run_on_the_kernel_has_the_tables_of_a_simulation(tmp_path: Path) -> N
     flow = result.flows.to_polars().row(0, named=True)
     assert flow["goodput_mbps"] == pytest.approx(10 * 1448 / 1500, rel=0.02)
     assert flow["algorithm"] == f"cubic-linux-{os.uname().release}"
+    # Packets with their headers, as the link counts them.
+    received = result.series.to_polars().filter(pl.col("t_s") > result.meta.sim_s / 2)["received_mbps"].mean()
+    assert received == pytest.approx(10, rel=0.02)
     assert flow["lost"] is None
     loaded = db.load_result(result.save(tmp_path / "out"))
     assert loaded.meta == result.meta

@@ -63,7 +63,7 @@ def pacing(version: str) -> Pacing:
         for t in range(1, 251)
         for flow in range(16)
     ]  # fmt: skip
-    return Pacing(pl.DataFrame(rows, schema=["t_s", "flow", "pacing_mbps", "throughput_mbps"], orient="row"))
+    return Pacing(pl.DataFrame(rows, schema=["t_s", "flow", "pacing_mbps", "goodput_mbps"], orient="row"))
 
 
 def with_traces(cases: Cases, old: str) -> Cases:

@@ -75,7 +75,7 @@ def test_a_flow_that_starts_late_has_its_samples_at_their_times() -> None:
     assert (trace.throughput[1, :3] == 0).all()
     assert (trace.throughput[1, 4:] > 0).all()
     at_five = result.series.to_polars().filter((pl.col("t_s") == 5.0) & (pl.col("flow") == 1))
-    expected = at_five["throughput_mbps"].item() * measure.PAYLOAD / measure.WIRE
+    expected = at_five["received_mbps"].item() * measure.PAYLOAD / measure.WIRE
     assert trace.throughput[1, 4] == pytest.approx(expected)
 
 

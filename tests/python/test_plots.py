@@ -69,7 +69,7 @@ def test_the_capacity_that_changes_is_in_the_legend() -> None:
         "flows": [{"cc": "cubic"}],
     }
     run = db.run(document)
-    for drawn in (run.plot.overview(), run.plot.series("throughput_mbps")):
+    for drawn in (run.plot.overview(), run.plot.series("received_mbps")):
         assert "capacity" in [text.get_text() for text in drawn.legends[0].get_texts()]
 
 

@@ -390,7 +390,7 @@ impl<'a> Emulator<'a> {
             if self.is_measuring {
                 flow.seen.one_way_delays += due.since(packet.entered);
             }
-            shared.arrived_bytes.fetch_add(u64::from(header.payload), Ordering::Relaxed);
+            shared.received_bytes.fetch_add(u64::from(packet.size), Ordering::Relaxed);
             return flow.meter.number(header.seq) == shared.delivered_bytes.load(Ordering::Acquire);
         }
         if !packet.is_forward && flow.is_open && !header.is_syn() {

@@ -125,8 +125,8 @@ struct FlowShared {
     is_established: AtomicBool,
     /// Payload that the receiving application has read.
     delivered_bytes: AtomicU64,
-    /// Payload that was handed to the receiving host.
-    arrived_bytes: AtomicU64,
+    /// IP bytes of data packets that were handed to the receiving host.
+    received_bytes: AtomicU64,
     /// Nanoseconds; since when the reader, who had read everything, has had something to read.
     readable_since: AtomicU64,
     /// The receiver's connection.
@@ -139,7 +139,7 @@ impl FlowShared {
             started_at: AtomicU64::new(0),
             is_established: AtomicBool::new(false),
             delivered_bytes: AtomicU64::new(0),
-            arrived_bytes: AtomicU64::new(0),
+            received_bytes: AtomicU64::new(0),
             readable_since: AtomicU64::new(NOTHING),
             accepted: Mutex::new(None),
         }

@@ -170,7 +170,7 @@ impl<'a> Sampler<'a> {
             let bbr = if self.insights[index] == Insight::CcInfo { BbrInfo::of(socket).ok() } else { None };
             let report = self.reports.as_ref().and_then(|reports| reports.of(index));
             let mode = bbr.as_ref().map(BbrInfo::mode).or_else(|| report.map(Report::mode)).unwrap_or_default();
-            let counted = (state.delivered_bytes.load(Ordering::Relaxed), state.arrived_bytes.load(Ordering::Relaxed));
+            let counted = (state.delivered_bytes.load(Ordering::Relaxed), state.received_bytes.load(Ordering::Relaxed));
             let last = std::mem::replace(&mut self.last[index], counted);
             let sample = flow_sample(&info, mode, counted, last, interval);
             self.recorder.flow(due, index, sample, |values| {
@@ -198,8 +198,8 @@ impl<'a> Sampler<'a> {
 fn flow_sample(
     info: &TcpInfo,
     mode: &'static str,
-    (delivered_bytes, arrived_bytes): (u64, u64),
-    (last_delivered, last_arrived): (u64, u64),
+    (delivered_bytes, received_bytes): (u64, u64),
+    (last_delivered, last_received): (u64, u64),
     interval: Duration,
 ) -> FlowSample {
     FlowSample {
@@ -212,7 +212,7 @@ fn flow_sample(
         min_rtt_us: Some(info.min_rtt_us).filter(|&us| us != u32::MAX && us != 0),
         delivery_mbps: Some(info.delivery_rate).filter(|&rate| rate > 0).map(|rate| rate as f64 * 8e-6),
         goodput_bytes: delivered_bytes - last_delivered,
-        arrived_bytes: arrived_bytes - last_arrived,
+        received_bytes: received_bytes - last_received,
         mbps_per_byte: 8e-6 / interval.as_secs_f64(),
         delivered: u64::from(info.delivered),
         sent: u64::from(info.data_segs_out),

@@ -31,8 +31,8 @@ pub struct FlowSample {
     pub delivery_mbps: Option<f64>,
     /// Bytes that the receiving application got since the sample before.
     pub goodput_bytes: u64,
-    /// Bytes that arrived at the receiver since the sample before.
-    pub arrived_bytes: u64,
+    /// IP bytes of data packets, duplicates included, that arrived at the receiver since the sample before.
+    pub received_bytes: u64,
     /// Mbit/s of a byte in every interval between samples.
     pub mbps_per_byte: f64,
     /// Packets delivered so far.
@@ -112,9 +112,12 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
     Declared::float("goodput_mbps", "Mbit/s", "Payload that the application got since the sample before.", |r| {
         r.sample.goodput_bytes as f64 * r.sample.mbps_per_byte
     }),
-    Declared::float("throughput_mbps", "Mbit/s", "Payload that arrived since the sample before.", |r| {
-        r.sample.arrived_bytes as f64 * r.sample.mbps_per_byte
-    }),
+    Declared::float(
+        "received_mbps",
+        "Mbit/s",
+        "IP bytes of data packets, duplicates included, that arrived at the receiver since the sample before.",
+        |r| r.sample.received_bytes as f64 * r.sample.mbps_per_byte,
+    ),
     Declared::float("acked_total", "packets", "Packets delivered so far, each counted once.", |r| {
         r.sample.delivered as f64
     }),

@@ -104,7 +104,9 @@ pub(crate) struct Flow {
     finished_at: Time,
     /// Counts of the measured interval; while it lasts, those at its start.
     pub measured: FlowCounts,
-    /// Totals at the latest sample of the recorder.
+    /// Bytes of headers of a data packet, IP included.
+    pub header: u16,
+    /// Totals at the latest sample of the recorder: bytes delivered, IP bytes received.
     pub last_sample: (u64, u64),
     /// What is measured of a flow of datagrams besides.
     pub datagrams: Option<Box<Datagrams>>,
@@ -197,6 +199,7 @@ impl Flow {
             traffic: Traffic::default(),
             finished_at: Time::NEVER,
             measured: FlowCounts::default(),
+            header: u16::try_from(spec.transport.header_bytes()).unwrap_or(u16::MAX),
             last_sample: (0, 0),
             datagrams: (!spec.transport.protocol.is_controlled()).then(Box::default),
         }

@@ -60,12 +60,13 @@ pub(crate) fn sample<'f>(
 fn counted(flow: &mut Flow, interval: Duration) -> FlowSample {
     let received = flow.ends.received();
     let stats = flow.ends.sent();
-    let (last_delivered, last_arrived) = flow.last_sample;
-    flow.last_sample = (received.delivered_bytes, received.arrived_bytes);
+    let received_bytes = received.arrived_bytes + received.arrived_segments * u64::from(flow.header);
+    let (last_delivered, last_received) = flow.last_sample;
+    flow.last_sample = (received.delivered_bytes, received_bytes);
     let rtt = flow.datagrams.as_mut().and_then(|datagrams| datagrams.rtt.take());
     FlowSample {
         goodput_bytes: received.delivered_bytes - last_delivered,
-        arrived_bytes: received.arrived_bytes - last_arrived,
+        received_bytes: received_bytes - last_received,
         mbps_per_byte: 8e-6 / interval.as_secs_f64(),
         sent: stats.sent_segments,
         retransmits: stats.retransmitted_segments,

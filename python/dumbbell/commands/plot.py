@@ -123,7 +123,7 @@ def _pictures(result: Result | SweepResult, wanted: Wanted) -> dict[str, Picture
         return None
     if isinstance(result, Result):
         if kind == "share":
-            return {"share": result.plot.shares(y or "throughput_mbps")}
+            return {"share": result.plot.shares(y or "received_mbps")}
         if kind == "cdf":
             return {f"cdf-{y or 'rtt_ms'}": result.plot.cdf(y or "rtt_ms")}
         if kind is None and x is None and by is None and y is not None:

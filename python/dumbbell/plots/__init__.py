@@ -5,13 +5,13 @@ Pictures of one panel also draw into a panel of yours: ``result.plot.cdf("rtt_ms
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from dumbbell.plots import distribution, metric, summary, timeseries, transfers
 from dumbbell.plots.style import FORMATS, STYLES, Format, Picture, Style, appearance
+from dumbbell.printable import file_name
 from dumbbell.results import RESULT, SWEEP, SweepResult, separating_axes, setting_name, setting_text
 from dumbbell.selection import only
 from dumbbell.storage import adding
@@ -47,7 +47,7 @@ class ResultPlots:
         """One column of ``series`` over time, a line a flow."""
         return timeseries.series(self._result, column, ax)
 
-    def shares(self, column: str = "throughput_mbps", ax: Axes | None = None) -> Picture:
+    def shares(self, column: str = "received_mbps", ax: Axes | None = None) -> Picture:
         """What each flow has of the whole, stacked over time."""
         return timeseries.shares(self._result, column, ax)
 
@@ -205,11 +205,7 @@ def draw(
         if isinstance(result, SweepResult):
             raise ValueError("time series need a single run: dumbbell extract DIR POINT --out PLACE writes one")
         drawn[column] = result.plot.series(column)
-    drawn = {_file_name(name): picture for name, picture in drawn.items()}
+    drawn = {file_name(name): picture for name, picture in drawn.items()}
     names = [f"{name}.{kind}" for name in drawn for kind in formats]
     with adding(folder, SWEEP if isinstance(result, SweepResult) else RESULT, names):
         return [path for name, figure in drawn.items() for path in figure.write(folder / name, formats)]
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")

@@ -36,6 +36,7 @@ LABELS = {
     "delivery_mbps": "delivery rate (Mbit/s)",
     "goodput_mbps": "goodput (Mbit/s)",
     "throughput_mbps": "throughput (Mbit/s)",
+    "received_mbps": "received rate (Mbit/s)",
     "lost_total": "lost packets",
     "retransmits_total": "retransmitted packets",
     "p95_rtt_ms": "95th percentile of RTT (ms)",

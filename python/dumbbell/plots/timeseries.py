@@ -47,14 +47,14 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",), title: str
     Several runs of the same path lie over each other; ``names``, one a run, tell flows of the same label apart. Where
     the bottleneck's rate changes, an area behind the throughput shows it.
     """
-    lines = _lines(results, names, ("throughput_mbps", "srtt_ms", "cwnd", "inflight"))
+    lines = _lines(results, names, ("received_mbps", "srtt_ms", "cwnd", "inflight"))
     _, link = _bottleneck(results[0])
     with picture(7.2, 8.2, panels=4) as figure:
         if title:
             figure.suptitle(title, fontsize=small(), x=0.99, ha="right")
         rate, rtt, queue, window = figure.subplots(4, 1, sharex=True, height_ratios=[1.1, 1, 0.8, 1.2])
         offered = _draw_capacity(rate, results[0])
-        _draw(rate, lines, "throughput_mbps", points=RATE_POINTS)
+        _draw(rate, lines, "received_mbps", points=RATE_POINTS)
         capacity = _finite(link.get("capacity_mbps"))
         if capacity is not None:
             varies = max(float(np.nanmax(line.get_ydata(), initial=0)) for line in rate.get_lines()) > 1.05 * capacity
@@ -91,7 +91,7 @@ def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
     _check_column(result, column)
     lines = _lines([result], [""], [column])
     with one_panel(ax, 7.2, 3.4) as (figure, axes):
-        offered = _draw_capacity(axes, result) if column in ("throughput_mbps", "goodput_mbps") else []
+        offered = _draw_capacity(axes, result) if column == "received_mbps" else []
         _draw(axes, lines, column)
         axes.set_xlabel("time (s)")
         axes.margins(x=0)
@@ -101,7 +101,7 @@ def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
     return figure
 
 
-def shares(result: Result, column: str = "throughput_mbps", ax: Axes | None = None) -> Picture:
+def shares(result: Result, column: str = "received_mbps", ax: Axes | None = None) -> Picture:
     """What each flow has of the whole, stacked over time; of flows with one label the sum."""
     _check_column(result, column)
     lines = _lines([result], [""], [column])

@@ -129,9 +129,9 @@ def simulation(result: Result, title: str, limit: int) -> Picture:
         occupancy.legend(loc="upper right", fontsize=7)
         # Right after startup ns-3's window may be unlimited for a moment.
         window.set_ylim(0, 1.4 * float(series["window"].quantile(0.995) or 1))
-        total = series.group_by("t_s").agg(pl.col("throughput_mbps", "goodput_mbps").sum()).sort("t_s")
-        total = total.with_columns(pl.col("throughput_mbps", "goodput_mbps").rolling_mean(10, min_samples=1))
-        rate.plot(total["t_s"], total["throughput_mbps"], color=look("cubic").colour, linewidth=0.7, label="link")
+        total = series.group_by("t_s").agg(pl.col("received_mbps", "goodput_mbps").sum()).sort("t_s")
+        total = total.with_columns(pl.col("received_mbps", "goodput_mbps").rolling_mean(10, min_samples=1))
+        rate.plot(total["t_s"], total["received_mbps"], color=look("cubic").colour, linewidth=0.7, label="link")
         rate.plot(total["t_s"], total["goodput_mbps"], color=look("bbr").colour, linewidth=0.7, label="new data")
         rate.set_ylim(0, 1.1)
         window.legend(loc="upper right", fontsize=7, ncols=2)

@@ -60,7 +60,7 @@ def seconds(result: Result) -> pl.DataFrame:
         .with_columns(
             sent=pl.col("sent_total").diff().over("flow").fill_null(pl.col("sent_total")),
             lost=pl.col("lost_total").diff().over("flow").fill_null(pl.col("lost_total")),
-            arrived=pl.col("throughput_mbps") * 1e6 / (1500 * 8),
+            arrived=pl.col("received_mbps") * 1e6 / (1500 * 8),
         )
         .join(labels, on="flow")
         .group_by("label", "t_s")

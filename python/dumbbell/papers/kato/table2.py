@@ -34,12 +34,12 @@ class Pacing:
     """Pacing and delivery of every flow of one run."""
 
     frame: pl.DataFrame
-    """Columns ``t_s``, ``flow``, ``pacing_mbps``, ``throughput_mbps``."""
+    """Columns ``t_s``, ``flow``, ``pacing_mbps``, ``goodput_mbps``."""
 
     @classmethod
     def of(cls, result: Result) -> Pacing:
         """Of a run."""
-        return cls(result.series.to_polars().select("t_s", "flow", "pacing_mbps", "throughput_mbps"))
+        return cls(result.series.to_polars().select("t_s", "flow", "pacing_mbps", "goodput_mbps"))
 
     def at(self, time_s: float) -> float:
         """A time of the study's 50 s in a run that may be shorter."""
@@ -48,8 +48,8 @@ class Pacing:
     def rates(self, start_s: float) -> pl.Series:
         """Mean rate of each flow in ten seconds."""
         span = pl.col("t_s").is_between(self.at(start_s), self.at(start_s + 10), closed="right")
-        means = self.frame.filter(span).group_by("flow").agg(pl.col("throughput_mbps").mean())
-        return means.sort("flow")["throughput_mbps"]
+        means = self.frame.filter(span).group_by("flow").agg(pl.col("goodput_mbps").mean())
+        return means.sort("flow")["goodput_mbps"]
 
     @property
     def correlation(self) -> float:

@@ -90,7 +90,7 @@ def announced(options: Options) -> dict[str, Any]:
 def course(result: Result) -> Course:
     """What is kept of a flow's series."""
     (flow,) = result.flows.rows()
-    series = result.series.to_polars().sort("t_s").select("t_s", "throughput_mbps", "rtt_ms").fill_null(nan)
+    series = result.series.to_polars().sort("t_s").select("t_s", "received_mbps", "rtt_ms").fill_null(nan)
     return Course(flow["label"], result.meta.settings["links[1].loss"], *(column.to_list() for column in series))
 
 

@@ -68,7 +68,7 @@ class Trace:
             samples[flows, columns] = series[name].fill_null(float("nan")).to_numpy()
             return samples
 
-        throughput = rows("throughput_mbps") * PAYLOAD / WIRE
+        throughput = rows("received_mbps") * PAYLOAD / WIRE
         estimate = rows("cc_bw_mbps") * PAYLOAD / STREAM if "cc_bw_mbps" in series.columns else throughput
         return cls(times, throughput, np.where(np.isnan(estimate), throughput, estimate))
 
