@@ -6,6 +6,7 @@ sequences, changes of writing direction) is shown as an escape, ``\x1b``.
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 _UNPRINTABLE = re.compile(
@@ -33,9 +34,17 @@ def in_markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", one_line(text))
 
 
+LONGEST_NAME = 120
+"""Characters of a name of a file that is made of words."""
+
+
 def file_name(words: str) -> str:
-    """``words`` as the name of a file: letters, digits, dots and hyphens."""
-    return re.sub(r"[^\w.-]+", "-", words).strip("-.")
+    """``words`` as the name of a file: letters, digits, dots and hyphens; different words have different names."""
+    plain = re.sub(r"[^\w.-]+", "-", words.replace("%", "pct")).strip("-.")
+    if len(plain) <= LONGEST_NAME and re.fullmatch(r"[\w.\-=,\[\]* %]*", words):
+        return plain
+    digest = hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{plain[: LONGEST_NAME - 9]}-{digest}".strip("-.")
 
 
 def _escape(match: re.Match[str]) -> str:

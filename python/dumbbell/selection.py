@@ -11,6 +11,9 @@ from dumbbell.results import setting_name
 if TYPE_CHECKING:
     import polars as pl
 
+OF_A_RUN = "jain"
+"""The metric that is one of all flows of a run together."""
+
 OF_A_FLOW = ("cc", "label", "algorithm")
 """Columns that tell flows apart, whatever is swept."""
 
@@ -23,16 +26,16 @@ def with_metric(flows: pl.DataFrame, y: str) -> pl.DataFrame:
     """
     import polars as pl
 
-    if y == "jain":
+    if y == OF_A_RUN:
         runs = flows.group_by("point", maintain_order=True).agg(pl.col("goodput_mbps"))
         index = pl.DataFrame(
-            {"point": runs["point"], "jain": [metrics.jain(list(rates)) for rates in runs["goodput_mbps"]]},
-            schema_overrides={"point": runs["point"].dtype, "jain": pl.Float64},
+            {"point": runs["point"], OF_A_RUN: [metrics.jain(list(rates)) for rates in runs["goodput_mbps"]]},
+            schema_overrides={"point": runs["point"].dtype, OF_A_RUN: pl.Float64},
         )
         return flows.join(index, on="point", how="left")
     numbers = [name for name, kind in flows.schema.items() if kind.is_numeric() and name not in ("flow", "point")]
     if y not in numbers:
-        raise ValueError(f"no metric {y!r}; there are jain, {', '.join(numbers)}")
+        raise ValueError(f"no metric {y!r}; there are {OF_A_RUN}, {', '.join(numbers)}")
     return flows
 
 

@@ -374,7 +374,7 @@ def test_plot_draws_any_metric_over_any_swept_setting(dumbbell: Cli, sweep: Path
     out = tmp_path / "out"
     assert dumbbell("run", sweep, "--out", out, "--quiet").out == ""
     done = dumbbell("plot", out, "--x", "path.loss", "--y", "p95_rtt_ms", "--size", "84x56mm", "--format", "pdf")
-    assert (done.status, done.out) == (0, f"  {out / 'p95_rtt_ms-path.loss.pdf'}\n")
+    assert (done.status, done.out) == (0, f"  {out / 'p95_rtt_ms-path.loss-size-84x56mm.pdf'}\n")
     for kind in ("box", "cdf"):
         assert dumbbell("plot", out, "--kind", kind, "--x", "loss", "--style", "paper").status == 0
     point = tmp_path / "point"

@@ -110,7 +110,7 @@ def test_delay_falls_to_the_right_in_the_tradeoff(result: db.Result) -> None:
 def test_the_loss_curve_has_a_line_an_algorithm_and_a_point_a_loss(curve: db.SweepResult) -> None:
     picture = curve.plot.loss_curve()
     assert entries(picture) == ["bbr", "cubic"]
-    assert labels(picture) == ["random loss (%)", "goodput of a flow (Mbit/s)"]
+    assert labels(picture) == ["loss (%)", "goodput (Mbit/s)"]
     lines = picture.axes[0].get_lines()
     assert [np.asarray(line.get_xdata()).tolist() for line in lines] == [pytest.approx([0, 0.1, 1])] * 2
 
@@ -207,7 +207,7 @@ def test_a_legend_names_the_algorithm_also_of_flows_with_labels_of_their_own(tmp
     assert entries(sweep.plot.tradeoff()) == expected
     overview = sweep.plot.overview()
     assert [entry.split(", ")[0] for entry in entries(overview)] == [*expected, "in flight"]
-    assert overview.get_suptitle() == "the first of 2 repetitions"
+    assert overview.legends[0].get_title().get_text() == "the first of 2 repetitions"
 
 
 def test_a_flow_that_has_stopped_is_not_drawn_on() -> None:

@@ -5,16 +5,16 @@ Pictures of one panel also draw into a panel of yours: ``result.plot.cdf("rtt_ms
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from dumbbell.plots import distribution, metric, summary, timeseries, transfers
-from dumbbell.plots.style import FORMATS, STYLES, Format, Picture, Style, appearance
+from dumbbell.plots.style import FORMATS, STYLES, Format, Picture, Style, appearance, is_ours
 from dumbbell.printable import file_name
 from dumbbell.results import RESULT, SWEEP, SweepResult, separating_axes, setting_name, setting_text
 from dumbbell.selection import only
-from dumbbell.storage import adding
+from dumbbell.storage import OutputError, adding, write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from dumbbell.results import Meta, Result
 
-__all__ = ["FORMATS", "STYLES", "Format", "Picture", "ResultPlots", "Style", "SweepPlots", "appearance", "draw"]
+__all__ = [
+    "FORMATS", "STYLES", "Format", "Picture", "ResultPlots", "Style", "SweepPlots", "appearance", "chosen", "draw",
+    "write", "write_alone",
+]  # fmt: skip
 
 Where: TypeAlias = Mapping[str, str]
 """Values of settings, of ``cc`` or of ``label`` that alone are drawn."""
@@ -69,14 +72,13 @@ class ResultPlots:
 
     def suitable(self) -> dict[str, Picture]:
         """The pictures that make sense for this run, by name."""
-        pictures = {"tradeoff": self.tradeoff()} if len(self._result.flows) > 1 else {}
-        if len(self._result.completions):
-            pictures["completions"] = self.completions()
-        if len(self._result.pages):
-            pictures["pages"] = self.page_loads()
-        if len(self._result.series):
-            pictures["overview"] = self.overview()
-        return pictures
+        pictures = {
+            "tradeoff": (len(self._result.flows) > 1, self.tradeoff),
+            "completions": (len(self._result.completions) > 0, self.completions),
+            "pages": (len(self._result.pages) > 0, self.page_loads),
+            "overview": (len(self._result.series) > 0, self.overview),
+        }
+        return {name: _drawn(name, draw) for name, (suits, draw) in pictures.items() if suits}
 
 
 class SweepPlots:
@@ -91,20 +93,39 @@ class SweepPlots:
         """The first repetition of every point, over each other on one time axis; needs the sweep's directory."""
         points = self._firsts()
         axes = separating_axes(self._flows, self._axes)
+        repeats = 1 + max((point.repeat for point in self._sweep.points), default=0)
+        titles = [f"the first of {repeats} repetitions"] if repeats > 1 else []
+        runs = [self._sweep.load(point) for point in points]
+        if len(runs) > 1 and any(len(run.flows) > 1 for run in runs):
+            return timeseries.overviews(runs, [_settings(point) for point in points], "; ".join(titles))
         names = [
             ", ".join(f"{setting_name(axis)} {setting_text(point.settings[axis])}" for axis in axes) for point in points
         ]
-        repeats = 1 + max((point.repeat for point in self._sweep.points), default=0)
-        title = f"the first of {repeats} repetitions" if repeats > 1 else ""
-        return timeseries.overview([self._sweep.load(point) for point in points], names, title)
+        titles += ["each flow has the link to itself"] if len(runs) > 1 else []
+        return timeseries.overview(runs, names, "; ".join(titles))
 
-    def tradeoff(self, delay: str = "p95_rtt_ms", where: Where = NOWHERE, ax: Axes | None = None) -> Picture:
-        """Goodput against delay, a mark a flow and run; up and to the right is better."""
-        return summary.tradeoff(self._only(where), self._axes, delay, ax)
+    def tradeoff(
+        self,
+        delay: str = "p95_rtt_ms",
+        where: Where = NOWHERE,
+        ax: Axes | None = None,
+        panels: Sequence[str] | str = (),
+    ) -> Picture:
+        """Goodput against delay, a mark a flow and run; up and to the right is better.
 
-    def loss_curve(self, axis: str = "path.loss", where: Where = NOWHERE, ax: Axes | None = None) -> Picture:
+        Of several settings the one with the most values lies along a line; the others have panels of their own.
+        """
+        return summary.tradeoff(self._only(where), self._axes, delay, ax, _words(panels))
+
+    def loss_curve(
+        self,
+        axis: str = "path.loss",
+        where: Where = NOWHERE,
+        ax: Axes | None = None,
+        panels: Sequence[str] | str = (),
+    ) -> Picture:
         """Goodput against random loss, with the 95 % interval over repetitions."""
-        return summary.loss_curve(self._only(where), self._axes, axis, ax)
+        return summary.loss_curve(self._only(where), self._axes, axis, ax, _words(panels))
 
     def metric(
         self,
@@ -113,6 +134,7 @@ class SweepPlots:
         by: Sequence[str] | str = (),
         where: Where = NOWHERE,
         ax: Axes | None = None,
+        panels: Sequence[str] | str = (),
     ) -> Picture:
         """A metric over a swept setting, a line an algorithm, with the 95 % interval over repetitions as a band.
 
@@ -122,8 +144,9 @@ class SweepPlots:
             by: What lines stand for: ``"cc"``, ``"label"``, swept settings. Settings that would be mixed are added.
             where: Values of settings that alone are drawn: ``{"rtt": "20ms"}``.
             ax: The panel of a figure of yours to draw into.
+            panels: What has panels of its own, with shared axes: swept settings, ``"cc"``, ``"label"``.
         """
-        return metric.metric(self._only(where), self._axes, x, y, _words(by), ax)
+        return metric.metric(self._only(where), self._axes, x, y, _words(by), ax, _words(panels))
 
     def box(
         self,
@@ -132,9 +155,10 @@ class SweepPlots:
         by: Sequence[str] | str = (),
         where: Where = NOWHERE,
         ax: Axes | None = None,
+        panels: Sequence[str] | str = (),
     ) -> Picture:
         """A metric of the runs of each value of a swept setting as boxes; arguments as of :meth:`metric`."""
-        return distribution.box(self._only(where), self._axes, x, y, _words(by), ax)
+        return distribution.box(self._only(where), self._axes, x, y, _words(by), ax, _words(panels))
 
     def cdf(
         self,
@@ -142,10 +166,11 @@ class SweepPlots:
         by: Sequence[str] | str = (),
         where: Where = NOWHERE,
         ax: Axes | None = None,
+        panels: Sequence[str] | str = (),
     ) -> Picture:
-        """The distribution of a metric over runs, a line an algorithm; ``by`` tells settings apart."""
-        samples = distribution.samples_of_sweep(self._only(where), self._axes, y, _words(by))
-        return distribution.cdf(samples, y, ax)
+        """The distribution of a metric over runs, a line an algorithm; ``by`` tells settings apart, ``panels`` too."""
+        parts = distribution.samples_of_sweep(self._only(where), self._axes, y, _words(by), _words(panels))
+        return distribution.cdfs(parts, y, ax)
 
     def heat_map(
         self,
@@ -154,9 +179,11 @@ class SweepPlots:
         y: str = "goodput_mbps",
         where: Where = NOWHERE,
         ax: Axes | None = None,
+        panels: Sequence[str] | str = (),
     ) -> Picture:
-        """A metric over two swept settings as a map, of all flows or, with ``where={"cc": "bbr"}``, of some."""
-        return metric.heat_map(self._only(where), self._axes, x, by, y, ", ".join(where.values()), ax)
+        """A metric over two swept settings as a map; what a cell would mix, as algorithms, has panels of its own."""
+        who = ", ".join(where.values())
+        return metric.heat_map(self._only(where), self._axes, x, by, y, who, ax, _words(panels))
 
     def _only(self, where: Where) -> pl.DataFrame:
         return only(self._flows, self._axes, where)
@@ -172,40 +199,96 @@ class SweepPlots:
         if not len(self._sweep.flows):
             # Traffic alone.
             return {}
-        pictures = {"tradeoff": self.tradeoff()}
+        numeric = [axis for axis in separating_axes(self._flows, self._axes) if not axis.endswith(".cc")]
+        pictures = self._over_settings(numeric) if len(numeric) > 1 else {"tradeoff": _drawn("tradeoff", self.tradeoff)}
         if self._sweep.folder is not None and len(self._firsts()) <= MAX_OVERLAID and self._has_series():
-            pictures["overview"] = self.overview()
+            pictures["overview"] = _drawn("overview", self.overview)
         loss = next((axis for axis in self._axes if axis.endswith("loss")), None)
-        if loss is not None:
-            pictures["loss-curve"] = self.loss_curve(loss)
+        if loss is not None and len(numeric) < 2:
+            pictures["loss-curve"] = _drawn("loss-curve", lambda: self.loss_curve(loss))
         return pictures
+
+    def _over_settings(self, axes: Sequence[str]) -> dict[str, Picture]:
+        """Goodput and delay over the setting with the most values, a panel for each value of the others."""
+        along = max(axes, key=lambda axis: self._flows[axis].n_unique())
+        others = [axis for axis in axes if axis != along]
+        try:
+            return {
+                f"{y}-{setting_name(along)}-panels={','.join(map(setting_name, others))}": self.metric(
+                    along, y, panels=others
+                )
+                for y in ("goodput_mbps", "p95_rtt_ms")
+            }
+        except ValueError:
+            # More panels or lines than can be read; whoever asks for some of them gets them.
+            return {}
+
+
+def _drawn(name: str, draw: Callable[[], Picture]) -> Picture:
+    """A picture; one that cannot be drawn is named."""
+    try:
+        return draw()
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _settings(point: Meta) -> str:
+    """What a run's swept settings are."""
+    return ", ".join(
+        text if axis.endswith("cc") else f"{setting_name(axis)} {text}"
+        for axis, setting in point.settings.items()
+        if (text := str(setting_text(setting)))
+    )
 
 
 def _words(given: Sequence[str] | str) -> list[str]:
-    return [word.strip() for word in given.split(",")] if isinstance(given, str) else list(given)
+    return [word.strip() for word in given.split(",") if word.strip()] if isinstance(given, str) else list(given)
 
 
-def draw(
-    result: Result | SweepResult,
-    folder: Path,
-    formats: Sequence[Format] = FORMATS,
-    series: Sequence[str] = (),
-    pictures: Mapping[str, Picture] | None = None,
-) -> list[Path]:
-    """Writes ``pictures``, by default those that suit a result, and one of each column in ``series``, into its folder.
+def draw(result: Result | SweepResult, folder: Path, formats: Sequence[Format] = FORMATS) -> list[Path]:
+    """Writes the pictures that suit a result into its folder, and returns their paths.
 
-    Returns their paths. They join the list of files in the folder's marker.
+    Raises:
+        OutputError: A picture cannot be written, or a file that Dumbbell has not written is in its place.
+    """
+    return write(result, folder, formats, result.plot.suitable())
+
+
+def chosen(
+    result: Result | SweepResult, pictures: Mapping[str, Picture] | None, series: Sequence[str]
+) -> dict[str, Picture]:
+    """``pictures``, by default those that suit a result, and one of each column in ``series``.
 
     Raises:
         ValueError: ``series`` names a column that there is not, or the result is of a sweep.
-        OutputError: A picture cannot be written, or a file that Dumbbell has not written is in its place.
     """
     drawn = dict(result.plot.suitable() if pictures is None else pictures)
     for column in series:
         if isinstance(result, SweepResult):
             raise ValueError("time series need a single run: dumbbell extract DIR POINT --out PLACE writes one")
         drawn[column] = result.plot.series(column)
-    drawn = {file_name(name): picture for name, picture in drawn.items()}
-    names = [f"{name}.{kind}" for name in drawn for kind in formats]
+    return drawn
+
+
+def write(
+    result: Result | SweepResult, folder: Path, formats: Sequence[Format], pictures: Mapping[str, Picture]
+) -> list[Path]:
+    """Writes pictures of a result into its folder, and returns their paths.
+
+    They join the list of files in the folder's marker.
+    """
+    stems = {file_name(name): picture for name, picture in pictures.items()}
+    names = [f"{stem}.{kind}" for stem in stems for kind in formats]
     with adding(folder, SWEEP if isinstance(result, SweepResult) else RESULT, names):
-        return [path for name, figure in drawn.items() for path in figure.write(folder / name, formats)]
+        return [path for stem, figure in stems.items() for path in figure.write(folder / stem, formats)]
+
+
+def write_alone(picture: Picture, path: Path, kind: Format) -> None:
+    """Writes a picture to a file of any name; one that is there is replaced if it is a picture of Dumbbell's.
+
+    Raises:
+        OutputError: It cannot be written, or something else is there.
+    """
+    if path.exists() and not is_ours(path):
+        raise OutputError(f"{path}: there is a file that is no picture of Dumbbell's; remove it, or name another one")
+    write_file(path, picture.encoded(kind))

@@ -119,15 +119,17 @@ class Scale:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def vertical(axes: Axes, column: str) -> None:
-    """Sets up the vertical axis for a column: its label, and where it begins."""
-    axes.set_ylabel(label_of(column))
+def vertical(panels: Axes | Sequence[Axes], column: str) -> None:
+    """Sets up the vertical axis for a column, shared by panels: its label, and where it begins."""
+    shared = [panels] if isinstance(panels, Axes) else panels
+    for axes in shared:
+        axes.set_ylabel(label_of(column))
     if column.endswith(FROM_ZERO):
-        highest = float(axes.dataLim.y1)
+        highest = max(float(axes.dataLim.y1) for axes in shared)
         # The margin above the data is a part of what the axis shows, not of the data's own span.
-        axes.set_ylim(0, HEADROOM * highest if np.isfinite(highest) and highest > 0 else None)
+        shared[0].set_ylim(0, HEADROOM * highest if np.isfinite(highest) and highest > 0 else None)
     else:
-        least_span(axes, "y")
+        least_span(shared[0], "y")
 
 
 def least_span(axes: Axes, which: str, data: Sequence[float] | None = None) -> None:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from dumbbell.plots.axes import Scale, label_of, least_span, vertical
 from dumbbell.plots.metric import lines
-from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel
+from dumbbell.plots.panels import columns_of, multiples, panels_of
+from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named
 from dumbbell.plots.timeseries import by_flow, until_the_end
 from dumbbell.selection import OF_A_FLOW, axis_named, over_runs, with_metric
 
@@ -26,24 +27,34 @@ BOX_WIDTH = 0.8
 """Of all boxes at one place, as a part of the distance between places."""
 
 
-def cdf(samples: Mapping[tuple[str, str], Sequence[float]], y: str, ax: Axes | None = None) -> Picture:
+Samples = Mapping[tuple[str, str], Sequence[float]]
+"""The samples of each line, by its algorithm and name."""
+
+
+def cdf(samples: Samples, y: str, ax: Axes | None = None) -> Picture:
     """The share of samples that are at most so large, a line for each algorithm and name."""
-    chosen = looks(list(samples))
-    with one_panel(ax, 5.6, 3.8) as (figure, axes):
-        handles = []
-        for kind, values in samples.items():
-            data: NDArray[np.float64] = np.sort(np.asarray(values, dtype=float))
-            style = chosen[kind]
-            if data.size:
-                share = np.arange(1, data.size + 1) / data.size
-                every = max(1, data.size // 8)
-                axes.step(data, share, where="post", marker=style.marker, markevery=every, **style.line())
-            handles.append(Line2D([], [], marker=style.marker, **style.line(), label=kind[1]))
-        axes.set_ylim(0, 1.02)
-        least_span(axes, "x")
-        axes.set_xlabel(label_of(y))
-        axes.set_ylabel("share of samples at most so large")
-        legend(figure, handles, ax=ax)
+    return cdfs([("", samples)], y, ax)
+
+
+def cdfs(parts: Sequence[tuple[str, Samples]], y: str, ax: Axes | None = None) -> Picture:
+    """Such a picture with several panels, each with its title."""
+    chosen = looks([kind for _, samples in parts for kind in samples])
+    with multiples([title for title, _ in parts], ax, 5.6, 3.8) as (figure, grid):
+        for axes, (_, samples) in zip(grid, parts, strict=True):
+            for kind, values in samples.items():
+                data: NDArray[np.float64] = np.sort(np.asarray(values, dtype=float))
+                if data.size:
+                    share = np.arange(1, data.size + 1) / data.size
+                    every = max(1, data.size // 8)
+                    style = chosen[kind]
+                    axes.step(data, share, where="post", marker=style.marker, markevery=every, **style.line())
+            axes.set_ylim(0, 1.02)
+            axes.set_xlabel(label_of(y))
+            axes.set_ylabel("share of samples at most so large")
+        least_span(grid[0], "x")
+        legend(
+            figure, [Line2D([], [], marker=s.marker, **s.line(), label=kind[1]) for kind, s in chosen.items()], ax=ax
+        )
     return figure
 
 
@@ -66,14 +77,18 @@ def samples_of_run(result: Result, column: str) -> dict[tuple[str, str], list[fl
 
 
 def samples_of_sweep(
-    flows: pl.DataFrame, axes_: Sequence[str], y: str, by: Sequence[str]
-) -> dict[tuple[str, str], list[float]]:
-    """A metric of every run of a sweep, by algorithm and what ``by`` names; runs of other settings are put together."""
+    flows: pl.DataFrame, axes_: Sequence[str], y: str, by: Sequence[str], panels: Sequence[str] = ()
+) -> list[tuple[str, Samples]]:
+    """A metric of every run of a sweep, by panel, algorithm and what ``by`` names; other settings are put together."""
     flows = with_metric(flows, y)
+    apart = columns_of(flows, axes_, panels)
     wanted = [axis_named(flows, axes_, word) for word in by if word not in OF_A_FLOW]
     words = [*wanted, *(word for word in by if word == "label")]
-    found = lines(flows, wanted, "", words)
-    return {(line.algorithm, line.name): over_runs(line.rows, y) for line in found}
+    parts: list[tuple[str, Samples]] = []
+    for panel in panels_of(flows, apart):
+        found = lines(panel.rows, wanted, "", words, apart)
+        parts.append((panel.title, {(line.algorithm, line.name): over_runs(line.rows, y) for line in found}))
+    return parts
 
 
 def box(
@@ -83,24 +98,28 @@ def box(
     y: str = "goodput_mbps",
     by: Sequence[str] = (),
     ax: Axes | None = None,
+    panels: Sequence[str] = (),
 ) -> Picture:
     """The runs of each value of a swept setting as boxes: median, quartiles, whiskers over 1.5 times their range."""
     x = axis_named(flows, axes_, x)
     flows = with_metric(flows, y)
-    found = lines(flows, axes_, x, by)
+    apart = columns_of(flows, axes_, panels)
+    found = lines(flows, axes_, x, by, apart)
     chosen = looks([(line.algorithm, line.name) for line in found])
     scale = Scale.of(x, [str(value) for value in flows[x].drop_nulls().to_list()])
     width = BOX_WIDTH / len(found)
-    with one_panel(ax, 6.4, 4.0) as (figure, axes):
-        for number, line in enumerate(found):
-            parts = line.rows.partition_by(x, as_dict=True)
-            data = [over_runs(parts[value,], y) if (value,) in parts else [] for value in scale.values]
-            shift = (number - (len(found) - 1) / 2) * width
-            _boxes(axes, data, shift, width, chosen[line.algorithm, line.name], number)
-        axes.set_xticks(range(len(scale.values)), labels=list(scale.values))
-        axes.set_xlabel(scale.label.split(" (")[0])
-        axes.grid(visible=False, axis="x")
-        vertical(axes, y)
+    parts = panels_of(flows, apart)
+    with multiples([part.title for part in parts], ax) as (figure, grid):
+        for axes, part in zip(grid, parts, strict=True):
+            for number, line in enumerate(found):
+                own = line.rows.join(part.rows, on=["point", "flow"], how="semi").partition_by(x, as_dict=True)
+                data = [over_runs(own[value,], y) if (value,) in own else [] for value in scale.values]
+                shift = (number - (len(found) - 1) / 2) * width
+                _boxes(axes, data, shift, width, chosen[line.algorithm, line.name], number)
+            axes.set_xticks(range(len(scale.values)), labels=list(scale.values))
+            axes.set_xlabel(scale.label.split(" (")[0])
+            axes.grid(visible=False, axis="x")
+        vertical(grid, y)
         handles = [
             Patch(
                 facecolor=chosen[line.algorithm, line.name].shown,

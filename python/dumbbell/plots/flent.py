@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.lines import Line2D
 
-from dumbbell.plots.style import Picture, caption, legend, numbered, picture
+from dumbbell.plots.style import Picture, caption, fitted, legend, numbered
 
 if TYPE_CHECKING:
     from dumbbell.flent import FlentData
@@ -21,7 +21,7 @@ PINGS = ("Ping (ms) avg", "Ping (ms) ICMP")
 
 def overlay(data: Sequence[FlentData], names: Sequence[str]) -> Picture:
     """Throughput and ping over time, and the distribution of pings under load, a line for each."""
-    with picture(7.2, 6.4) as figure:
+    with fitted(7.2, 6.4) as figure:
         rate, ping, share = figure.subplots(3, 1, height_ratios=[1.1, 1, 1])
         handles = []
         for number, (one, name) in enumerate(zip(data, names, strict=True)):

@@ -12,9 +12,10 @@ from matplotlib.lines import Line2D
 
 from dumbbell import metrics
 from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, vertical
-from dumbbell.plots.style import Look, Picture, caption, ink_on, legend, looks, named, one_panel, small
+from dumbbell.plots.panels import Panel, columns_of, multiples, panels_of
+from dumbbell.plots.style import Look, Picture, caption, ink_on, legend, looks, named
 from dumbbell.results import separating_axes, setting_name
-from dumbbell.selection import OF_A_FLOW, axis_named, over_runs, with_metric
+from dumbbell.selection import OF_A_FLOW, OF_A_RUN, axis_named, over_runs, with_metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,12 +33,19 @@ class Line:
     rows: pl.DataFrame
 
 
-def lines(flows: pl.DataFrame, axes_: Sequence[str], x: str, by: Sequence[str]) -> list[Line]:
-    """The flows by algorithm, by what ``by`` names, and by every other setting that would be mixed otherwise."""
-    others = [axis for axis in separating_axes(flows, axes_) if axis != x]
+def lines(
+    flows: pl.DataFrame, axes_: Sequence[str], x: str, by: Sequence[str], apart: Sequence[str] = ()
+) -> list[Line]:
+    """The flows by algorithm, by what ``by`` names, and by every other setting that would be mixed otherwise.
+
+    ``apart`` are columns that panels tell apart.
+    """
+    others = [axis for axis in separating_axes(flows, axes_) if axis not in (x, *apart)]
     wanted = [axis_named(flows, axes_, word) if word not in OF_A_FLOW else word for word in by]
     settings = list(dict.fromkeys([*(word for word in wanted if word in axes_ and word != x), *others]))
-    with_label = not wanted or "label" in wanted or flows["label"].n_unique() > flows["cc"].n_unique()
+    settings = [axis for axis in settings if axis not in apart]
+    several = not wanted or flows["label"].n_unique() > flows["cc"].n_unique()
+    with_label = "label" in wanted or (several and "label" not in apart)
     keys = ["cc", *(["label"] if with_label else []), *settings]
     found = []
     for key, rows in flows.partition_by(*keys, as_dict=True, maintain_order=True).items():
@@ -50,7 +58,8 @@ def lines(flows: pl.DataFrame, axes_: Sequence[str], x: str, by: Sequence[str]) 
     if len(found) > MAX_LINES:
         raise ValueError(
             f"{len(found)} lines cannot be told apart, at most {MAX_LINES} can; varied besides: {', '.join(settings)}\n"
-            f"  help: choose values: --where {settings[0] if settings else 'label'}=..., in Python where={{...}}"
+            f"  help: give a setting panels of its own: --panels {setting_name((settings or ['label'])[0])}, or choose "
+            "values: --where NAME=VALUE"
         )
     return found
 
@@ -62,31 +71,43 @@ def metric(
     y: str = "goodput_mbps",
     by: Sequence[str] = (),
     ax: Axes | None = None,
+    panels: Sequence[str] = (),
 ) -> Picture:
     """A metric over a swept setting: the mean over seeds, with a band, the 95 % interval of the mean.
 
-    Where ``x`` is no quantity, intervals are bars.
+    Where ``x`` is no quantity, intervals are bars. ``panels`` names what has panels of its own.
     """
     x = axis_named(flows, axes_, x)
     flows = with_metric(flows, y)
-    found = lines(flows, axes_, x, by)
-    chosen = looks([(line.algorithm, line.name) for line in found])
+    apart = columns_of(flows, axes_, panels)
+    chosen = looks([(line.algorithm, line.name) for line in lines(flows, axes_, x, by, apart)])
     scale = Scale.of(x, [str(value) for value in flows[x].drop_nulls().to_list()])
     repeats = 1
-    with one_panel(ax, 6.4, 4.0) as (figure, axes):
-        handles = []
-        for line in found:
-            style = chosen[line.algorithm, line.name]
+    parts = panels_of(flows, apart)
+    with multiples([part.title for part in parts], ax) as (figure, grid):
+        for axes, line in _panels_of_lines(parts, grid, flows, lines(flows, axes_, x, by, apart)):
             points = list(_intervals(line.rows, x, y, scale))
             repeats = max([repeats, *(interval.n for _, interval in points)])
-            _draw(axes, points, style, band=scale.is_numeric)
-            handles.append(Line2D([], [], marker=style.marker, **style.line(), label=line.name))
-        scale.apply(axes)
-        vertical(axes, y)
-        if repeats > 1:
-            axes.set_title(f"mean of {repeats} runs, 95 % interval", loc="right", fontsize=small())
-        legend(figure, handles, ax=ax)
+            _draw(axes, points, chosen[line.algorithm, line.name], band=scale.is_numeric)
+        for axes in grid:
+            scale.apply(axes)
+        vertical(grid, y)
+        handles = [
+            Line2D([], [], marker=style.marker, **style.line(), label=name) for (_, name), style in chosen.items()
+        ]
+        legend(figure, handles, f"mean of {repeats} runs, 95 % interval" if repeats > 1 else None, ax=ax)
     return figure
+
+
+def _panels_of_lines(
+    parts: Sequence[Panel], grid: Sequence[Axes], flows: pl.DataFrame, found: Sequence[Line]
+) -> Iterator[tuple[Axes, Line]]:
+    """The part of each line that each panel shows."""
+    for part, axes in zip(parts, grid, strict=True):
+        for line in found:
+            rows = line.rows if part.rows is flows else line.rows.join(part.rows, on=["point", "flow"], how="semi")
+            if not rows.is_empty():
+                yield axes, Line(line.algorithm, line.name, rows)
 
 
 def _intervals(rows: pl.DataFrame, x: str, y: str, scale: Scale) -> Iterator[tuple[float, metrics.Interval]]:
@@ -119,8 +140,11 @@ def heat_map(
     y: str = "goodput_mbps",
     who: str = "",
     ax: Axes | None = None,
+    panels: Sequence[str] = (),
 ) -> Picture:
     """A metric over two swept settings, ``x`` and ``by``, as a map: the mean over seeds, a cell a pair of values.
+
+    What a cell would mix, algorithms, labels and other settings, has panels of its own.
 
     Args:
         flows: The flows of the sweep.
@@ -130,28 +154,53 @@ def heat_map(
         y: The metric that the cells show.
         who: Whose flows these are, for the scale.
         ax: The panel of somebody else's figure to draw into.
+        panels: What has panels of its own before what would be mixed.
     """
     x, by = axis_named(flows, axes_, x), axis_named(flows, axes_, by)
     flows = with_metric(flows, y)
     across, up = (Scale.of(axis, [str(value) for value in flows[axis].to_list()]) for axis in (x, by))
+    parts = panels_of(flows, _told_apart(flows, axes_, (x, by), y, columns_of(flows, axes_, panels)))
+    maps = [_cells(part.rows, x, by, y, (across, up)) for part in parts]
+    with multiples([part.title for part in parts], ax, 6.0, 4.2) as (figure, grid):
+        low, high = _span(np.array(maps))
+        for axes, cells in zip(grid, maps, strict=True):
+            shades: Any = axes.imshow(cells, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high)
+            axes.grid(visible=False)
+            axes.set_xticks(range(len(across.values)), labels=list(across.values))
+            axes.set_yticks(range(len(up.values)), labels=list(up.values))
+            axes.set_xlabel(setting_name(x).replace("_", " "))
+            axes.set_ylabel(setting_name(by).replace("_", " "))
+            for (row, column), value in np.ndenumerate(cells):
+                if np.isfinite(value):
+                    colour = ink_on(shades, float(value))
+                    axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=colour)
+        figure.colorbar(shades, ax=grid, label=label_of(y) + (f", {caption(who)}" if who else ""))
+    return figure
+
+
+def _told_apart(
+    flows: pl.DataFrame, axes_: Sequence[str], cell: Sequence[str], y: str, panels: Sequence[str]
+) -> list[str]:
+    """The columns in which the rows of a cell differ, besides their repetition."""
+    import polars as pl
+
+    # What is the index of a run is that of all its flows.
+    of_a_flow = [column for column in ("cc", "label") if column not in panels and y != OF_A_RUN]
+    swept = [axis for axis in axes_ if axis in flows.columns and axis not in (*cell, *panels)]
+    found = list(panels)
+    for column in (*of_a_flow, *swept):
+        if flows.group_by(*cell, *found).agg(pl.col(column).n_unique())[column].max() != 1:
+            found.append(column)
+    return found
+
+
+def _cells(rows: pl.DataFrame, x: str, by: str, y: str, scales: tuple[Scale, Scale]) -> metrics.FloatArray:
+    across, up = scales
     cells = np.full((len(up.values), len(across.values)), np.nan)
-    for (column, row), part in flows.partition_by(x, by, as_dict=True).items():
+    for (column, row), part in rows.partition_by(x, by, as_dict=True).items():
         if samples := over_runs(part, y):
             cells[up.values.index(str(row)), across.values.index(str(column))] = float(np.mean(samples))
-    with one_panel(ax, 6.0, 4.2) as (figure, axes):
-        low, high = _span(cells)
-        shades: Any = axes.imshow(cells, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high)
-        axes.grid(visible=False)
-        axes.set_xticks(range(len(across.values)), labels=list(across.values))
-        axes.set_yticks(range(len(up.values)), labels=list(up.values))
-        axes.set_xlabel(setting_name(x).replace("_", " "))
-        axes.set_ylabel(setting_name(by).replace("_", " "))
-        for (row_index, column_index), value in np.ndenumerate(cells):
-            if np.isfinite(value):
-                colour = ink_on(shades, float(value))
-                axes.text(column_index, row_index, f"{value:.3g}", ha="center", va="center", color=colour)
-        figure.colorbar(shades, ax=axes, label=label_of(y) + (f", {caption(who)}" if who else ""))
-    return figure
+    return cells
 
 
 def _span(cells: metrics.FloatArray) -> tuple[float, float]:

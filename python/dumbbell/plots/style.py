@@ -9,27 +9,36 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib import rcsetup
+from matplotlib import font_manager, rcsetup
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
+from dumbbell.plots.fit import LEAST_LETTERS, NAME, fit
 from dumbbell.printable import one_line
 from dumbbell.storage import write_file
 
 Format = Literal["png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = ("png", "svg", "pdf")
+
+SOFTWARE = "Dumbbell"
+"""Who has drawn a picture, as its file says."""
+
+DPI = 150
+"""Dots an inch in PNG where nothing else is asked for."""
 
 Style = Literal["plain", "paper", "slides", "dark"]
 STYLES: tuple[Style, ...] = ("plain", "paper", "slides", "dark")
@@ -139,12 +148,94 @@ def named(algorithm: str, label: str) -> str:
 
 
 def caption(words: str) -> str:
-    """Words of somebody else as a text of a picture: a dollar is a dollar, and starts no formula."""
-    return one_line(words).replace("$", r"\$")
+    """Words of somebody else as a text of a picture: a dollar starts no formula; a letter that no font has is named."""
+    known = _letters(str(_appearance.get().font or ""))
+    shown = "".join(letter if ord(letter) in known else f"\\u{ord(letter):04x}" for letter in one_line(words))
+    return shown.replace("$", r"\$")
+
+
+@cache
+def _letters(font: str) -> frozenset[int]:
+    """The letters that a font or the house's own one has."""
+    families = [font, "DejaVu Sans"] if font else ["DejaVu Sans"]
+    places = (font_manager.findfont(family) for family in families)
+    return frozenset(code for place in places for code in font_manager.get_font(place).get_charmap())
+
+
+Place = Literal["top", "bottom", "right", "none"]
+PLACES: tuple[Place, ...] = ("top", "bottom", "right", "none")
+
+
+class Entries:
+    """The legend of a whole picture, outside of its panels, which can be laid out anew."""
+
+    _SPOTS: Mapping[Place, Any] = {
+        "top": "outside upper center",
+        "bottom": "outside lower center",
+        "right": "outside right upper",
+    }
+
+    def __init__(self, figure: Figure, handles: Sequence[Any], title: str | None, place: Place) -> None:
+        self._figure = figure
+        self._handles = list(handles)
+        self._title = title
+        self._place = place
+        self._size = float(mpl.rcParams["font.size"])
+        self._columns = 1 if place == "right" else self._guess()
+        self._draw()
+
+    def _guess(self) -> int:
+        """In how many columns the entries fit, as far as that can be told before they are drawn."""
+        widest = max((len(handle.get_label()) for handle in self._handles), default=0)
+        # An entry is about seven letters of sample and gap besides its text, and an inch holds about twelve letters of
+        # nine points.
+        most = max(1, int(12 * 9 / self._size * self._figure.get_figwidth() / (widest + 7)))
+        return self._even(most)
+
+    def _even(self, most: int) -> int:
+        """As many columns as give as few rows, all of about the same length."""
+        rows = -(-len(self._handles) // most)
+        return max(1, -(-len(self._handles) // max(rows, 1)))
+
+    def _draw(self) -> None:
+        for old in list(self._figure.legends):
+            old.remove()
+        if self._place == "none":
+            return
+        self._figure.legend(
+            handles=self._handles,
+            loc=self._SPOTS[self._place],
+            ncols=self._columns,
+            title=self._title,
+            fontsize=self._size,
+            title_fontsize=max(LEAST_LETTERS, self._size * 8 / 9),
+        )
+
+    def narrower(self) -> bool:
+        """Takes fewer columns, or breaks the lines of long entries; whether that changed anything."""
+        if self._columns > 1:
+            self._columns = self._even(self._columns - 1)
+        else:
+            letters = max(12, int(12 * 9 / self._size * self._figure.get_figwidth()) - 8)
+            texts = [textwrap.fill(handle.get_label(), letters) for handle in self._handles]
+            if texts == [handle.get_label() for handle in self._handles]:
+                return False
+            for handle, text in zip(self._handles, texts, strict=True):
+                handle.set_label(text)
+        self._draw()
+        return True
+
+    def smaller(self, factor: float) -> None:
+        """Makes letters smaller."""
+        self._size = max(LEAST_LETTERS, factor * self._size)
+        self._draw()
 
 
 class Picture(Figure):
     """A matplotlib figure that notebooks show and that saves itself whole or not at all."""
+
+    entries: Entries | None = None
+    """Its legend."""
 
     def savefig(self, *arguments: Any, **named: Any) -> None:
         """As matplotlib's, with letters as TrueType in PDF and PostScript, which publishers ask for."""
@@ -157,9 +248,10 @@ class Picture(Figure):
     def encoded(self, format: Format) -> bytes:  # noqa: A002 - matplotlib's own word
         """The picture as a file's content, the same bytes for the same data."""
         buffer = io.BytesIO()
-        dates = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        named = {"png": {"Software": SOFTWARE}, "svg": {"Date": None, "Creator": SOFTWARE}}
+        named["pdf"] = {"CreationDate": None, "Creator": SOFTWARE}
         with mpl.rc_context({"svg.hashsalt": "dumbbell"}):
-            self.savefig(buffer, format=format, dpi=150, metadata=dates[format])
+            self.savefig(buffer, format=format, metadata=named[format])
         return _shortened(buffer.getvalue()) if format == "svg" else buffer.getvalue()
 
     def write(self, stem: Path, formats: Sequence[Format] = FORMATS) -> list[Path]:
@@ -180,6 +272,14 @@ class Picture(Figure):
         return paths
 
 
+def is_ours(path: Path) -> bool:
+    """Whether a file says that it is a picture of Dumbbell's."""
+    mark = SOFTWARE.encode()
+    signs = (b"Software\x00" + mark, b"<dc:title>" + mark, b"(" + mark + b")")
+    content = path.read_bytes() if path.is_file() else b""
+    return any(sign in content for sign in signs)
+
+
 def _shortened(svg: bytes) -> bytes:
     """The drawing with places to a hundredth of a point in place of a millionth."""
     # Only places: a transformation scales letters by factors that need every digit.
@@ -195,6 +295,17 @@ class Appearance:
     font_size: float | None = None
     """Points."""
     style: Style = "plain"
+    font: str | None = None
+    """The family of letters."""
+    dpi: float | None = None
+    """Dots an inch in PNG."""
+    title: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What is written in place of something: of the axes ``x`` and ``y``, and of entries of the legend."""
+    log: frozenset[str] = frozenset()
+    """Axes, ``x`` and ``y``, that are logarithmic."""
+    ylim: tuple[float | None, float | None] | None = None
+    legend: Place = "top"
 
 
 _STYLES: dict[Style, dict[str, Any]] = {
@@ -216,7 +327,17 @@ _appearance: ContextVar[Appearance] = ContextVar("appearance", default=_HOUSE_ST
 
 @contextmanager
 def appearance(
-    size: tuple[float, float] | None = None, font_size: float | None = None, style: Style = "plain"
+    size: tuple[float, float] | None = None,
+    font_size: float | None = None,
+    style: Style = "plain",
+    *,
+    font: str | None = None,
+    dpi: float | None = None,
+    title: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    log: str = "",
+    ylim: tuple[float | None, float | None] | None = None,
+    legend: Place = "top",
 ) -> Iterator[None]:
     """Pictures that are drawn inside the block look like this.
 
@@ -224,14 +345,42 @@ def appearance(
         size: Width and height in inches.
         font_size: Points.
         style: ``"paper"`` (small, for a column of a journal), ``"slides"`` (large), ``"dark"``.
+        font: Family of letters, such as ``"serif"`` or ``"Times New Roman"``, which must be installed.
+        dpi: Dots an inch in PNG; default 150.
+        title: Written above the picture.
+        labels: What is written in place of labels: of the axes ``"x"`` and ``"y"``, and of entries of the legend.
+        log: Axes that are logarithmic: ``"x"``, ``"y"`` or ``"xy"``.
+        ylim: Lowest and highest value of the vertical axis; ``None`` for what suits the data.
+        legend: ``"top"``, ``"bottom"``, ``"right"`` of the panels, or ``"none"``.
+
+    Raises:
+        ValueError: There is no such style, font, axis or place.
     """
     if style not in STYLES:
         raise ValueError(f"no style {style!r}; there are {', '.join(STYLES)}")
-    token = _appearance.set(Appearance(size, font_size, style))
+    if legend not in PLACES:
+        raise ValueError(f"no place {legend!r} for the legend; there are {', '.join(PLACES)}")
+    if set(log) - {"x", "y"}:
+        raise ValueError(f"no axes {log!r}; write x, y or xy")
+    if ylim is not None and None not in ylim and not ylim[0] < ylim[1]:  # type: ignore[operator]
+        raise ValueError(f"an axis from {ylim[0]:g} to {ylim[1]:g} has no length")
+    if font is not None:
+        _check_font(font)
+    wanted = Appearance(size, font_size, style, font, dpi, title, dict(labels or {}), frozenset(log), ylim, legend)
+    token = _appearance.set(wanted)
     try:
         yield
     finally:
         _appearance.reset(token)
+
+
+def _check_font(family: str) -> None:
+    """Refuses letters that are not installed."""
+    try:
+        font_manager.findfont(family, fallback_to_default=False)
+    except ValueError:
+        there = ", ".join(sorted({entry.name for entry in font_manager.fontManager.ttflist}))
+        raise ValueError(f"no font {family!r} is installed; there are {there}") from None
 
 
 @contextmanager
@@ -254,6 +403,7 @@ def picture(width: float = 7.0, height: float = 4.2, *, panels: int = 1) -> Iter
         "legend.columnspacing": 1.6,
         **_STYLES[wanted.style],
         "font.size": base,
+        **({"font.family": [wanted.font, "DejaVu Sans"]} if wanted.font else {}),
         "axes.titlesize": base * 10 / 9,
         "axes.labelsize": base,
     }
@@ -263,7 +413,7 @@ def picture(width: float = 7.0, height: float = 4.2, *, panels: int = 1) -> Iter
         # As wide, and as many times higher as it takes.
         width, height = _SIZES[wanted.style][0], _SIZES[wanted.style][0] * height / width
     with mpl.rc_context(rules):
-        figure = Picture(figsize=wanted.size or (width, height), layout="constrained")
+        figure = Picture(figsize=wanted.size or (width, height), dpi=wanted.dpi or DPI, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
         # Panels below each other have numbers of different widths.
@@ -271,13 +421,84 @@ def picture(width: float = 7.0, height: float = 4.2, *, panels: int = 1) -> Iter
 
 
 @contextmanager
+def fitted(width: float = 7.0, height: float = 4.2, *, panels: int = 1) -> Iterator[Picture]:
+    """A :func:`picture` that says what was asked for and in which nothing overlaps when the block ends.
+
+    Raises:
+        ValueError: What is drawn does not fit into the size that was asked for, or cannot have what was asked for.
+    """
+    with picture(width, height, panels=panels) as figure:
+        yield figure
+        wanted = _appearance.get()
+        _say(figure, wanted)
+        # The width of a column of a journal is given; its height is not.
+        fit(figure, grows=(wanted.size is None and wanted.style not in _SIZES, wanted.size is None))
+
+
+def _say(figure: Picture, wanted: Appearance) -> None:
+    """Gives a picture the words and axes that were asked for."""
+    panels = [axes for axes in figure.axes if axes.get_visible() and not hasattr(axes, "_colorbar")]
+    if wanted.title and not (figure.entries is not None and wanted.legend == "top"):
+        figure.suptitle(caption(wanted.title))
+    for which in ("x", "y"):
+        if which in wanted.labels:
+            _label(figure, panels, which, caption(wanted.labels[which]))
+    for which in sorted(wanted.log):
+        _one_quantity(panels, which, f"--log {which}")
+        for axes in panels:
+            _logarithmic(axes, which)
+    if wanted.ylim is not None:
+        _one_quantity(panels, "y", "--ylim")
+        low, high = wanted.ylim
+        for axes in panels:
+            axes.set_ylim(bottom=low, top=high)
+
+
+def _label(figure: Picture, panels: Sequence[Axes], which: str, text: str) -> None:
+    shared = getattr(figure, f"_sup{which}label")
+    if shared is not None:
+        shared.set_text(text)
+        return
+    _one_quantity(panels, which, f"--label {which}")
+    for axes in panels:
+        if getattr(axes, f"get_{which}label")():
+            getattr(axes, f"set_{which}label")(text)
+
+
+def _one_quantity(panels: Sequence[Axes], which: str, option: str) -> None:
+    """Refuses an option for an axis where panels show several quantities."""
+    labels = {label for axes in panels if (label := getattr(axes, f"get_{which}label")())}
+    if len(labels) > 1:
+        shown = ", ".join(" ".join(label.split()) for label in sorted(labels))
+        raise ValueError(f"{option} goes with a picture of one quantity; this one shows {shown}")
+
+
+def _logarithmic(axes: Axes, which: str) -> None:
+    if any(np.nanmin(values, initial=np.inf) <= 0 for line in axes.lines if (values := _values(line, which)).size):
+        raise ValueError(f"--log {which}: there are values of 0 or less, which a logarithmic axis cannot show")
+    getattr(axes, f"set_{which}scale")("log")
+    if which == "y":
+        low = float(axes.dataLim.minposy)
+        axes.set_ylim(bottom=low / 1.1 if np.isfinite(low) else None)
+
+
+def _values(line: Any, which: str) -> Any:
+    # A reference line has an end of the panel in place of a value.
+    return np.asarray(line.get_xdata() if which == "x" else line.get_ydata(), dtype=float)
+
+
+@contextmanager
 def one_panel(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Iterator[tuple[Picture, Axes]]:
     """A picture with one panel, or the panel ``ax`` of somebody else's figure, to draw into."""
     if ax is None:
-        with picture(width, height) as figure:
+        with fitted(width, height) as figure:
             yield figure, figure.subplots()
-    else:
-        yield cast(Picture, ax.get_figure()), ax
+        return
+    figure = cast(Picture, ax.get_figure(root=True))
+    yield figure, ax
+    # Legends and labels of neighbours would lie over each other in a figure that nobody lays out.
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
 
 
 def ink() -> str:
@@ -287,7 +508,7 @@ def ink() -> str:
 
 def small() -> float:
     """The size of words beside marks, in points."""
-    return float(mpl.rcParams["font.size"]) * 8 / 9
+    return max(LEAST_LETTERS, float(mpl.rcParams["font.size"]) * 8 / 9)
 
 
 def ink_on(shades: AxesImage, value: float) -> str:
@@ -299,20 +520,30 @@ def ink_on(shades: AxesImage, value: float) -> str:
     return "black" if luminance > (1.05 * 0.05) ** 0.5 - 0.05 else "white"
 
 
+def name_mark(axes: Axes, text: str, place: tuple[float, float]) -> None:
+    """Writes a name beside a mark if there is room for it: in a crowd of marks only some have names."""
+    axes.annotate(
+        text, place, xytext=(7, 5), textcoords="offset points", fontsize=small(), color=ink(), gid=NAME
+    ).set_in_layout(False)
+
+
 def legend(figure: Figure, handles: Sequence[Any], title: str | None = None, ax: Axes | None = None) -> None:
     """One legend above all panels, outside of the data, in as many columns as fit, below the picture's title.
 
-    In somebody else's figure, whose panel ``ax`` is drawn into, it belongs to the panel.
+    In somebody else's figure, whose panel ``ax`` is drawn into, it stands above the panel.
     """
+    wanted = _appearance.get()
+    for handle in handles:
+        label = str(handle.get_label())
+        handle.set_label(caption(wanted.labels[label]) if label in wanted.labels else label)
     if ax is not None:
-        ax.legend(handles=list(handles), title=title, fontsize=small())
-        return
-    widest = max((len(handle.get_label()) for handle in handles), default=0)
-    # An entry is about seven letters of sample and gap besides its text, and an inch holds about twelve letters of nine
-    # points.
-    letters = 12 * 9 / float(mpl.rcParams["font.size"])
-    most = max(1, int(letters * figure.get_figwidth() / (widest + 7)))
-    # As many rows as that needs, but all of about the same length.
-    rows = -(-len(handles) // most)
-    columns = -(-len(handles) // max(rows, 1))
-    figure.legend(handles=list(handles), loc="outside upper center", ncols=max(1, columns), title=title)
+        columns = min(len(handles), 2)
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        ax.legend(handles=list(handles), title=title, fontsize=small(), ncols=max(columns, 1), **place)
+    elif isinstance(figure, Picture):
+        if wanted.title and wanted.legend == "top":
+            # Matplotlib would write a title of the figure over a legend that is there too.
+            title = "\n".join(filter(None, (caption(wanted.title), title)))
+        figure.entries = Entries(figure, handles, title, wanted.legend)
+    else:
+        figure.legend(handles=list(handles), loc="outside upper center", title=title)

@@ -6,7 +6,7 @@ import difflib
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from matplotlib.patches import Patch
 from dumbbell.inference import FloatArray
 from dumbbell.plots.axes import label_of, vertical
 from dumbbell.plots.capacity import capacity_over_time
-from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel, picture, small
+from dumbbell.plots.fit import REFERENCE
+from dumbbell.plots.style import HATCHES, Look, Picture, caption, fitted, ink, legend, looks, named, one_panel, small
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,6 +37,7 @@ RATE_POINTS = 120
 class _Line:
     """A flow with its samples and its look."""
 
+    algorithm: str
     label: str
     look: Look
     samples: pl.DataFrame
@@ -45,45 +47,78 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",), title: str
     """Throughput, RTT, bottleneck queue, and cwnd with in-flight data against the BDP, on one time axis.
 
     Several runs of the same path lie over each other; ``names``, one a run, tell flows of the same label apart. Where
-    the bottleneck's rate changes, an area behind the throughput shows it.
+    the bottleneck's rate changes, an area behind the rates shows it.
     """
-    lines = _lines(results, names, ("received_mbps", "srtt_ms", "cwnd", "inflight"))
-    _, link = _bottleneck(results[0])
-    with picture(7.2, 8.2, panels=4) as figure:
-        if title:
-            figure.suptitle(title, fontsize=small(), x=0.99, ha="right")
-        rate, rtt, queue, window = figure.subplots(4, 1, sharex=True, height_ratios=[1.1, 1, 0.8, 1.2])
-        offered = _draw_capacity(rate, results[0])
-        _draw(rate, lines, "received_mbps", points=RATE_POINTS)
-        capacity = _finite(link.get("capacity_mbps"))
-        if capacity is not None:
-            varies = max(float(np.nanmax(line.get_ydata(), initial=0)) for line in rate.get_lines()) > 1.05 * capacity
-            _reference(rate, capacity, f"mean capacity\n{capacity:.3g}" if varies else f"capacity {capacity:.3g}")
-        _draw(rtt, lines, "srtt_ms")
-        base_rtt = _base_rtt(results[0])
-        if base_rtt is not None:
-            _reference(rtt, base_rtt, f"base {base_rtt:.3g}")
-        _draw_queue(queue, results, lines)
-        _draw(window, lines, "cwnd")
-        _draw(window, lines, "inflight", faint=True)
-        if capacity is not None and base_rtt is not None:
-            bdp = capacity * base_rtt * 1e3 / 8 / 1500
-            _reference(window, bdp, f"BDP {bdp:.3g}")
-            window.set_ylim(top=min(window.get_ylim()[1], _window_ceiling(lines, bdp)))
-        for axes, label in (
-            (rate, "throughput\n(Mbit/s)"),
-            (rtt, "smoothed RTT\n(ms)"),
-            (queue, f"queue of\n{caption(link.get('name', 'bottleneck'))} (kB)"),
-            (window, "cwnd, in flight\n(packets)"),
-        ):
-            axes.set_ylabel(label)
-            axes.set_ylim(bottom=0)
-            axes.margins(x=0)
-        window.set_xlim(left=0)
-        window.set_xlabel("time (s)")
-        faint = Line2D([], [], color=ink(), linewidth=0.8, alpha=0.55, label="in flight")
-        legend(figure, [*_handles(lines), faint, *offered])
+    lines = _lines(results, names, OVERVIEW)
+    with fitted(7.2, 8.2, panels=4) as figure:
+        column = figure.subplots(4, 1, sharex=True, height_ratios=HEIGHTS)
+        offered = _draw_overview(column, results, lines)
+        legend(figure, [*_handles(lines), _in_flight(), *offered], title or None)
     return figure
+
+
+def overviews(results: Sequence[Result], names: Sequence[str], title: str = "") -> Picture:
+    """Such pictures beside each other, a column a run, since each run has a link of its own; axes are shared."""
+    lines = [_lines([result], [""], OVERVIEW) for result in results]
+    flows = looks([(line.algorithm, line.label) for own in lines for line in own])
+    lines = [[replace(line, look=flows[line.algorithm, line.label]) for line in own] for own in lines]
+    with fitted(3.4 * len(results) + 0.8, 8.2, panels=4) as figure:
+        grid = figure.subplots(4, len(results), sharex=True, sharey="row", height_ratios=HEIGHTS, squeeze=False)
+        offered: list[Patch] = []
+        for column, result, own, name in zip(grid.T, results, lines, names, strict=True):
+            offered = _draw_overview(column, [result], own) or offered
+            column[0].set_title(caption(name), fontsize=small())
+        for axes in grid[:, 1:].flat:
+            axes.set_ylabel("")
+        handles = {handle.get_label(): handle for own in lines for handle in _handles(own)}
+        legend(figure, [*handles.values(), _in_flight(), *offered], title or None)
+    return figure
+
+
+OVERVIEW = ("received_mbps", "srtt_ms", "cwnd", "inflight")
+"""The columns that an overview shows."""
+
+HEIGHTS = (1.1, 1, 0.8, 1.2)
+"""Of its panels."""
+
+
+def _in_flight() -> Line2D:
+    return Line2D([], [], color=ink(), linewidth=0.8, alpha=0.55, label="in flight")
+
+
+def _draw_overview(panels: Sequence[Axes], results: Sequence[Result], lines: list[_Line]) -> list[Patch]:
+    """Draws into four panels below each other, and returns the entries of what is no line."""
+    rate, rtt, queue, window = panels
+    _, link = _bottleneck(results[0])
+    offered = _draw_capacity(rate, results[0])
+    _draw(rate, lines, "received_mbps", points=RATE_POINTS)
+    capacity = _finite(link.get("capacity_mbps"))
+    if capacity is not None:
+        varies = max(float(np.nanmax(line.get_ydata(), initial=0)) for line in rate.get_lines()) > 1.05 * capacity
+        _reference(rate, capacity, f"mean capacity\n{capacity:.3g}" if varies else f"capacity {capacity:.3g}")
+    _draw(rtt, lines, "srtt_ms")
+    base_rtt = _base_rtt(results[0])
+    if base_rtt is not None:
+        _reference(rtt, base_rtt, f"base {base_rtt:.3g}")
+    _draw_queue(queue, results, lines)
+    _draw(window, lines, "cwnd")
+    _draw(window, lines, "inflight", faint=True)
+    if capacity is not None and base_rtt is not None:
+        bdp = capacity * base_rtt * 1e3 / 8 / 1500
+        _reference(window, bdp, f"BDP {bdp:.3g}")
+        window.set_ylim(top=min(window.get_ylim()[1], _window_ceiling(lines, bdp)))
+    for axes, label in (
+        (rate, "received\n(Mbit/s)"),
+        (rtt, "smoothed RTT\n(ms)"),
+        (queue, f"queue of\n{caption(link.get('name', 'bottleneck'))} (kB)"),
+        (window, "cwnd, in flight\n(packets)"),
+    ):
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0)
+    window.set_xlim(left=0)
+    window.set_xlabel("time (s)")
+    return offered
 
 
 def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
@@ -171,7 +206,7 @@ def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[st
         if not len(result.series):
             raise ValueError("this run recorded no time series; set record.series = true in the experiment")
         parts = by_flow(result, ("t_s", *columns))
-        lines += [_Line(kind[1], chosen[kind], until_the_end(part)) for kind, part in zip(flows, parts, strict=True)]
+        lines += [_Line(*kind, chosen[kind], until_the_end(part)) for kind, part in zip(flows, parts, strict=True)]
     return lines
 
 
@@ -273,7 +308,7 @@ def _reference(axes: Axes, value: float, label: str) -> None:
     axes.axhline(value, color=ink(), linewidth=0.9, linestyle=(0, (2, 2)))
     axes.annotate(
         label, (1, value), xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points", va="center",
-        fontsize=small(), color=ink(), annotation_clip=False,
+        fontsize=small(), color=ink(), annotation_clip=False, gid=REFERENCE,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dumbbell import metrics
-from dumbbell.plots.style import Look, Picture, caption, ink, legend, looks, picture
+from dumbbell.plots.style import Look, Picture, caption, fitted, ink, legend, looks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,7 @@ def completions(result: Result) -> Picture:
     Of transfers that began in the measured interval and are complete.
     """
     lines = _lines(result, result.completions.to_polars(), "fct_s")
-    with picture(7.6, 3.8) as figure:
+    with fitted(7.6, 3.8) as figure:
         times, slowdowns = figure.subplots(1, 2)
         handles = []
         for name, style, rows in lines:
@@ -53,7 +53,7 @@ def completions(result: Result) -> Picture:
 
 def page_loads(result: Result) -> Picture:
     """The distribution of the load times of web pages that began in the measured interval and have loaded."""
-    with picture(4.2, 3.6) as figure:
+    with fitted(4.2, 3.6) as figure:
         axes = figure.subplots()
         handles = []
         for name, style, rows in _lines(result, result.pages.to_polars(), "plt_s"):

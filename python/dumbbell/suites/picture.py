@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from dumbbell.plots.style import Look, Picture, caption, distinct, legend, looks, picture
+from dumbbell.plots.style import Look, Picture, caption, distinct, fitted, legend, looks, name_mark
 
 Mark = tuple[str, str, str, Sequence[tuple[float | None, float | None]]]
 """Panel, line, setting, and the delay and goodput of each run."""
@@ -40,7 +40,7 @@ def delay_goodput(marks: Sequence[Mark], labels: tuple[str, str], *, algorithms:
         chosen = distinct(lines)
     columns = min(3, len(names))
     rows = -(-len(names) // columns)
-    with picture(2.6 + 2.7 * columns if columns > 1 else 6.4, 0.9 + 3.1 * rows) as figure:
+    with fitted(2.6 + 2.7 * columns if columns > 1 else 6.4, 0.9 + 3.1 * rows) as figure:
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes, name in zip(grid.flat, names, strict=False):
             own = [mark for mark in marks if mark[0] == name]
@@ -74,9 +74,7 @@ def _line(axes: Axes, marks: Sequence[Mark], style: Look, *, named: bool) -> Non
         if len(known) > 2:
             _ellipse(axes, known, style)
         if named and setting:
-            axes.annotate(
-                caption(setting), mean, xytext=(5, 4), textcoords="offset points", fontsize=6.5, color=style.colour
-            )
+            name_mark(axes, caption(setting), mean)
     if means:
         x, y = np.array(means).T
         axes.plot(x, y, marker=style.marker, **style.line(linewidth=0.7), markersize=5)
