@@ -68,6 +68,8 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "line": lambda: sweep().plot.metric("buffer", "p95_rtt_ms", where=ONE_LOSS),
     "box": lambda: sweep().plot.box("buffer", "goodput_mbps", where=ONE_LOSS),
     "heat": lambda: rtts().plot.heat_map("flows[1].rtt", "buffer", "jain"),
+    "heat-panels": lambda: sweep().plot.heat_map("buffer", "loss"),
+    "delay-panels": lambda: sweep().plot.metric("buffer", "p95_rtt_ms", panels="loss"),
     "cdf-of-runs": lambda: sweep().plot.cdf("goodput_mbps", by="loss"),
 }
 """Each by its name, which is that of its file."""
@@ -91,4 +93,10 @@ def slides() -> Picture:
         return sweep().plot.metric("buffer", "goodput_mbps", where=ONE_LOSS)
 
 
-PICTURES |= {"paper": paper, "dark": dark, "slides": slides}
+def panels() -> Picture:
+    """Small multiples for a column of a journal."""
+    with db.plots.appearance(size=(3.3, 2.2), style="paper"):
+        return sweep().plot.metric("buffer", "goodput_mbps", panels="loss")
+
+
+PICTURES |= {"panels": panels, "paper": paper, "dark": dark, "slides": slides}
