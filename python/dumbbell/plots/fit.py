@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib import cbook
 from matplotlib.artist import Artist
@@ -130,7 +131,7 @@ def _size(figure: Figure) -> tuple[float, float]:
 
 def _draw(figure: Figure) -> list[Flaw]:
     """Lays the picture out; what matplotlib warns of is a flaw."""
-    with warnings.catch_warnings(record=True) as caught:
+    with mpl.rc_context(dict(getattr(figure, "rules", {}))), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure.draw_without_rendering()
     return [Flaw("room", f"there is no room ({one.message})") for one in caught]

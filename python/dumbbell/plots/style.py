@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
 import matplotlib as mpl
@@ -236,10 +237,12 @@ class Picture(Figure):
 
     entries: Entries | None = None
     """Its legend."""
+    rules: Mapping[Any, Any] = MappingProxyType({})
+    """matplotlib's settings, which also decide how many ticks an axis has whenever it is laid out."""
 
     def savefig(self, *arguments: Any, **named: Any) -> None:
         """As matplotlib's, with letters as TrueType in PDF and PostScript, which publishers ask for."""
-        with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
+        with mpl.rc_context({**self.rules, "pdf.fonttype": 42, "ps.fonttype": 42}):
             super().savefig(*arguments, **named)
 
     def _repr_png_(self) -> bytes:
@@ -414,6 +417,7 @@ def picture(width: float = 7.0, height: float = 4.2, *, panels: int = 1) -> Iter
         width, height = _SIZES[wanted.style][0], _SIZES[wanted.style][0] * height / width
     with mpl.rc_context(rules):
         figure = Picture(figsize=wanted.size or (width, height), dpi=wanted.dpi or DPI, layout="constrained")
+        figure.rules = rules
         FigureCanvasAgg(figure)
         yield figure
         # Panels below each other have numbers of different widths.
