@@ -72,7 +72,7 @@ def measures(entries: Iterable[Measure]) -> None:
     """Prints the metrics of a result."""
     grid = Grid("of", "metric", "value:", "unit", "meaning...")
     for entry in entries:
-        grid.add(_text(entry.of), entry.name, _number(entry.value), entry.unit, _text(entry.meaning))
+        grid.add(_text(entry.of), entry.name, number(entry.value), entry.unit, _text(entry.meaning))
     grid.print()
 
 
@@ -81,7 +81,7 @@ def side_by_side(pairs: Sequence[Pair], names: tuple[str, str]) -> None:
     grid = Grid("flow", "measure", f"{names[0]}:", f"{names[1]}:", "difference:")
     for row in pairs[: MAX_ROWS * len(MEASURES)]:
         difference = "-" if row.difference is None else f"{100 * row.difference:+.1f} %"
-        grid.add(_text(row.label), MEASURES[row.measure], _number(row.first), _number(row.second), _text(difference))
+        grid.add(_text(row.label), MEASURES[row.measure], number(row.first), number(row.second), _text(difference))
     grid.print()
 
 
@@ -93,8 +93,8 @@ def flows_grid(result: Result) -> Grid:
     )  # fmt: skip
     for row in result.flows.rows()[:MAX_ROWS]:
         grid.add(
-            _text(row["label"]), _text(row["algorithm"]), _number(row["goodput_mbps"]), _number(row["throughput_mbps"]),
-            _number(row["mean_rtt_ms"]), _number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
+            _text(row["label"]), _text(row["algorithm"]), number(row["goodput_mbps"]), number(row["throughput_mbps"]),
+            number(row["mean_rtt_ms"]), number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
             _count(row["rto_count"]),
         )  # fmt: skip
     return grid
@@ -105,8 +105,8 @@ def links_grid(result: Result) -> Grid:
     grid = Grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
     for row in result.links.rows()[:MAX_ROWS]:
         grid.add(
-            _text(row["name"]), _percent(row["utilization"]), _number(_scaled(row["mean_queue_bytes"])),
-            _number(_scaled(row["p95_queue_bytes"])), _count(row["arrivals"]), _count(row["drops"]),
+            _text(row["name"]), _percent(row["utilization"]), number(_scaled(row["mean_queue_bytes"])),
+            number(_scaled(row["p95_queue_bytes"])), _count(row["arrivals"]), _count(row["drops"]),
             _count(row["losses"]),
         )  # fmt: skip
     return grid
@@ -118,7 +118,7 @@ def sum_and_fairness(result: Result) -> str | None:
     if len(goodputs) < 2:
         return None
     index = jain(goodputs)
-    return f"sum {_number(sum(goodputs))} Mbit/s" + ("" if index is None else f", Jain's index {index:.3f}")
+    return f"sum {number(sum(goodputs))} Mbit/s" + ("" if index is None else f", Jain's index {index:.3f}")
 
 
 def traffic_grids(result: Result) -> tuple[Grid, Grid, int]:
@@ -129,7 +129,7 @@ def traffic_grids(result: Result) -> tuple[Grid, Grid, int]:
     for row in result.traffic.rows()[:MAX_ROWS]:
         sources.add(
             _text(row["label"]), _text(row["algorithm"]), _count(row["started"]), _count(row["completed"]),
-            _number(row["goodput_mbps"]), _number(row["mean_rtt_ms"]), _count(row["retransmits"]),
+            number(row["goodput_mbps"]), number(row["mean_rtt_ms"]), _count(row["retransmits"]),
             _count(row["rto_count"]),
         )  # fmt: skip
     sizes = Grid(
@@ -138,10 +138,10 @@ def traffic_grids(result: Result) -> tuple[Grid, Grid, int]:
     )  # fmt: skip
     rows = transfers.by_size(result.completions.to_polars()).to_dicts()
     for row in rows[:MAX_ROWS]:
-        fct = (_number(_scaled(row[f"{p}_fct_s"], 1e3)) for p in ("p50", "p95", "p99"))
+        fct = (number(_scaled(row[f"{p}_fct_s"], 1e3)) for p in ("p50", "p95", "p99"))
         sizes.add(
             _text(row["label"]), row["sizes"], _count(row["transfers"]), _count(row["unfinished"]), *fct,
-            _number(row["p50_slowdown"]), _number(row["p99_slowdown"]),
+            number(row["p50_slowdown"]), number(row["p99_slowdown"]),
         )  # fmt: skip
     return sources, sizes, len(rows)
 
@@ -151,7 +151,7 @@ def pages_grid(result: Result) -> Grid:
     grid = Grid("pages", "loaded:", "mean load\nms:", "p50 load\nms:", "p95 load\nms:", "p99 load\nms:")
     for row in result.traffic.rows()[:MAX_ROWS]:
         if row["pages_total"]:
-            times = (_number(_scaled(row[f"{name}_plt_s"], 1e3)) for name in ("mean", "p50", "p95", "p99"))
+            times = (number(_scaled(row[f"{name}_plt_s"], 1e3)) for name in ("mean", "p50", "p95", "p99"))
             grid.add(_text(row["label"]), _count(row["pages"]), *times)
     return grid
 
@@ -165,9 +165,9 @@ def datagrams_grid(result: Result) -> Grid:
     for row in result.datagrams.rows()[:MAX_ROWS]:
         grid.add(
             _text(row["label"]), row["kind"], _count(row["sent"]), _percent(row["loss"]),
-            *(_number(row[name]) for name in ("p50_one_way_ms", "p95_one_way_ms", "p50_rtt_ms", "p95_rtt_ms")),
-            _number(row["rate_mbps"]), *(_count(row[name]) for name in ("frames", "late_frames", "lost_frames")),
-            _number(row["p95_frame_ms"]),
+            *(number(row[name]) for name in ("p50_one_way_ms", "p95_one_way_ms", "p50_rtt_ms", "p95_rtt_ms")),
+            number(row["rate_mbps"]), *(_count(row[name]) for name in ("frames", "late_frames", "lost_frames")),
+            number(row["p95_frame_ms"]),
         )  # fmt: skip
     return grid
 
@@ -191,7 +191,7 @@ def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
             *(_setting(value) for value in key[: len(axes)]),
             _text(exact if label in exact else f"{label} ({exact})"),
             _interval(runs["goodput_mbps"]), _interval(runs["mean_rtt_ms"]), _interval(runs["p95_rtt_ms"]),
-            *(_number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
+            *(number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
         )  # fmt: skip
     return grid, count
 
@@ -246,8 +246,8 @@ def _statistics_grids(found: Statistics) -> list[tuple[str, Grid]]:
         mean = group.mean
         groups.add(
             _text(group.name), _count(group.n), *([] if group.effective is None else [_count(round(group.effective))]),
-            _with_interval(mean), _number(mean.sd), _number(group.median.estimate),
-            " to ".join(map(_number, group.quartiles)),
+            _with_interval(mean), number(mean.sd), number(group.median.estimate),
+            " to ".join(map(number, group.quartiles)),
         )  # fmt: skip
     several = "s" if len(found.groups) > 1 else ""
     tables = [(f"{found.metric} of {len(found.groups)} group{several}", groups)]
@@ -255,7 +255,7 @@ def _statistics_grids(found: Statistics) -> list[tuple[str, Grid]]:
         tests = Grid("test", "statistic:", "df:", "p:", "at 5 %...")
         for test in found.tests:
             df = ", ".join(f"{number:.4g}" for number in test.df)
-            tests.add(test.name, _number(test.statistic), df, _probability(test.p), str(test))
+            tests.add(test.name, number(test.statistic), df, _probability(test.p), str(test))
         tables.append(("do they differ?", tests))
     if found.pairs:
         pairs = Grid("pair", "difference:", "95 % interval:", "p:", "at 5 %...")
@@ -263,8 +263,8 @@ def _statistics_grids(found: Statistics) -> list[tuple[str, Grid]]:
             first, second = (found.groups[number].name for number in (pair.first, pair.second))
             difference = pair.difference
             pairs.add(
-                _text(f"{first} - {second}"), _number(difference.estimate),
-                f"{_number(difference.low)} to {_number(difference.high)}", _probability(pair.p),
+                _text(f"{first} - {second}"), number(difference.estimate),
+                f"{number(difference.low)} to {number(difference.high)}", _probability(pair.p),
                 str(pair),
             )  # fmt: skip
         tables.append((f"which do? {TITLES[found.method]}", pairs))
@@ -345,7 +345,7 @@ def _transfers(sweep: SweepResult) -> tuple[Grid, int]:
     for key, rows in groups.items():
         grid.add(
             *(_setting(value) for value in key),
-            *(_number(rows[column].mean()) for column in ("transfers", "unfinished")),
+            *(number(rows[column].mean()) for column in ("transfers", "unfinished")),
             *(_interval(1e3 * rows[f"{p}_fct_s"]) for p in ("p50", "p95", "p99")),
         )  # fmt: skip
     return grid, count
@@ -401,11 +401,12 @@ def _interval(values: pl.Series) -> str:
 
 
 def _with_interval(interval: Interval) -> str:
-    text = _number(interval.estimate)
+    text = number(interval.estimate)
     return f"{text} \N{PLUS-MINUS SIGN} {interval.half_width:.2g}" if interval.has_width else text
 
 
-def _number(value: Any) -> str:
+def number(value: Any) -> str:
+    """A number as tables have it; ``-`` where there is none."""
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 1 else f"{value:.4g}"

@@ -8,7 +8,7 @@ receiver's window and the send buffer.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dumbbell.plots.timeseries import by_flow, until_the_end
 if TYPE_CHECKING:
     import polars as pl
 
-    from dumbbell.results import Result
+    from dumbbell.results import Result, SweepResult
 
 BUSY = 0.95
 """A link that is used so much is full."""
@@ -45,6 +45,8 @@ class Limit:
     label: str
     by: str
     evidence: str
+    setting: str = ""
+    """The setting of a sweep in whose first repetition that is so."""
 
 
 def limits(result: Result) -> list[Limit]:
@@ -54,11 +56,26 @@ def limits(result: Result) -> list[Limit]:
     # The resolved form has a block for each flow.
     offers = [_Offer.of(block) for block in result.scenario_toml.split("\n[[flows]]")[1:]]
     parts = by_flow(result, ("cwnd", "pacing_mbps"))
-    link = _link(result)
+    link = busiest_link(result)
     return [
         Limit(index, row["label"], *_of_flow(row, offers[index], parts[index], link))
         for index, row in enumerate(result.flows.rows())
     ]
+
+
+def of_sweep(sweep: SweepResult, most: int) -> tuple[list[Limit], int]:
+    """What limits flows in the first repetition of each setting, up to about ``most``, and how many settings are left.
+
+    Nothing of a sweep that is not on disk.
+    """
+    firsts = [point for point in sweep.points if point.repeat == 0] if sweep.folder is not None else []
+    found: list[Limit] = []
+    for number, point in enumerate(firsts):
+        if number == most or (found and len(found) + len(sweep.flows) // len(sweep.points) > most):
+            return found, len(firsts) - number
+        of_point = limits(sweep.load(point))
+        found += [replace(limit, setting=point.label) for limit in of_point]
+    return found, 0
 
 
 @dataclass(frozen=True)
@@ -77,7 +94,7 @@ class _Offer:
         return cls(None if read is None else read[0], re.search(r"^rate = \{", block, re.MULTILINE) is not None)
 
 
-def _link(result: Result) -> dict[str, Any]:
+def busiest_link(result: Result) -> dict[str, Any]:
     """The busiest link."""
     rows = [row for row in result.links.rows() if row["utilization"] is not None]
     return max(rows, key=lambda row: float(row["utilization"]), default={})
