@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 from dumbbell import _core
-from dumbbell.commands import compare, extract, flent, inspect, pages, plot, reproduce, run, shell, stats, suite
+from dumbbell.commands import (
+    animate,
+    compare,
+    extract,
+    flent,
+    inspect,
+    pages,
+    plot,
+    reproduce,
+    run,
+    shell,
+    stats,
+    suite,
+)
 from dumbbell.console import Commands, examples
 
 EXAMPLES = examples(
@@ -40,6 +53,7 @@ def _root(version: Annotated[bool, typer.Option("--version", "-V", help="Print t
 app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=compare.EXAMPLES)(compare.compare)
 app.command(epilog=plot.EXAMPLES)(plot.plot)
+app.command(epilog=animate.EXAMPLES)(animate.animate)
 app.command(epilog=extract.EXAMPLES)(extract.extract)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
 app.command(epilog=pages.REPORT_EXAMPLES)(pages.report)
