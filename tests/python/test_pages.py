@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
+import hashlib
+import json
+import re
 from html.parser import HTMLParser
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import pages
+from dumbbell import pages, printable, report
+from dumbbell.pages import charts, verdict
 from dumbbell.pages.advice import Advice, Difference, advice
-from dumbbell.pages.limits import limits
+from dumbbell.pages.limits import limits, of_sweep
+from dumbbell.report import number
+from dumbbell.tables import Table
+
+ROOT = Path(__file__).parents[2]
 
 
 class Page(HTMLParser):
     """The elements of a page, whose tags must be closed in their order."""
 
     VOID = ("meta", "img", "br")
+    RAW = ("script", "style")
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.seen: list[tuple[str, dict[str, str | None]]] = []
         self.text: list[str] = []
+        self.raw: list[str] = []
         self.feed(text)
         assert self.open == []
 
@@ -36,7 +52,12 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text.append(data)
+        (self.raw if self.open and self.open[-1] in self.RAW else self.text).append(data)
+
+    def charts(self) -> list[dict[str, Any]]:
+        """The data of the charts."""
+        found: list[dict[str, Any]] = json.loads(self.raw[-3])
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +70,8 @@ def test_a_report_of_a_run_is_one_file_with_everything(dumbbell: Cli, experiment
     out = tmp_path / "out"
     dumbbell("run", experiment, "--out", out)
     done = dumbbell("report", out)
-    assert (done.status, done.out) == (0, f"  {out / 'report.html'}\n  {out / 'report.md'}\n")
+    names = ("report.html", "report.md", "tradeoff.png", "overview.png", "shares.png")
+    assert (done.status, done.out) == (0, "".join(f"  {out / name}\n" for name in names))
     page = Page((out / "report.html").read_text())
     text = " ".join(page.text)
     for words in ("bbr1-linux-6.18", "What limits each flow", "bottleneck", "content hash", f"dumbbell run {out}"):
@@ -60,10 +82,132 @@ def test_a_report_of_a_run_is_one_file_with_everything(dumbbell: Cli, experiment
     assert not [attributes for _, attributes in page.seen if "href" in attributes]
     markdown = (out / "report.md").read_text()
     assert "| flow | algorithm | goodput Mbit/s |" in markdown
-    assert markdown.count("data:image/png;base64,") == 3
     # Once more, over its own files.
     assert dumbbell("report", out, "--quiet").out == ""
     assert db.load_result(out).flows.rows() == db.run(experiment).flows.rows()
+
+
+def test_markdown_names_pictures_that_are_there_and_says_what_is_seen(dumbbell: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dumbbell("compare", "bbr", "cubic", "--together", "--duration", "4s", "--plot", "--out", out)
+    before = (out / "overview.png").stat().st_mtime_ns
+    assert dumbbell("report", out, "--format", "md").status == 0
+    markdown = (out / "report.md").read_text()
+    assert "data:" not in markdown
+    pictures = re.findall(r"^!\[(.+)\]\((.+)\)$", markdown, re.MULTILINE)
+    assert {"overview.png", "shares.png"} <= {file for _, file in pictures}
+    for seen, file in pictures:
+        assert "bbr, cubic" in seen
+        assert (out / file).read_bytes().startswith(b"\x89PNG")
+        assert file in json.loads((out / "dumbbell.json").read_text())["files"]
+    # What `dumbbell plot` has drawn is taken as it is.
+    assert (out / "overview.png").stat().st_mtime_ns == before
+
+
+EXAMPLES = ("late-comer", "loss-sweep", "call", "unresponsive", "short-flows", "dctcp-switch", "web-pages", "cellular")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_pages_of_examples_are_light_and_need_no_network(name: str, tmp_path: Path) -> None:
+    file, out = ROOT / f"examples/{name}.toml", tmp_path / name
+    result = db.sweep(file, out=out).collect() if "[sweep]" in file.read_text() else db.run(file)
+    content = pages.of_result(result, out)
+    html, markdown = pages.render(content, "html"), pages.render(content, "md")
+    assert len(html.encode()) < 500_000
+    assert len(markdown.encode()) < 30_000
+    assert "data:" not in markdown
+    # The address in the library's first line is a comment.
+    page = Page(html.replace("/*! https://github.com/leeoniya/uPlot", "/*"))
+    assert "http" not in " ".join(page.raw[:-3]) + " ".join(
+        str(seen) for _, seen in page.seen if "http-equiv" not in seen
+    )
+    assert content.verdict
+    assert page.charts()
+
+
+def test_only_the_scripts_of_the_page_may_run(sweep: db.SweepResult) -> None:
+    assert sweep.folder is not None
+    page = Page(pages.render(pages.of_result(sweep, sweep.folder), "html"))
+    (policy,) = (
+        attributes["content"] or ""
+        for tag, attributes in page.seen
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    sums = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in page.raw[-2:]]
+    assert policy.startswith("default-src 'none'; script-src " + " ".join(f"'sha256-{one}'" for one in sums))
+
+
+def test_the_library_of_charts_is_what_its_note_says() -> None:
+    folder = resources.files("dumbbell.pages") / "uplot"
+    sums = re.findall(r"^([0-9a-f]{64})  (\S+)$", (folder / "VERSION.txt").read_text(), re.MULTILINE)
+    assert {name for _, name in sums} == {"uPlot.iife.min.js", "uPlot.min.css", "LICENSE"}
+    for digest, name in sums:
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+def _over_time(found: list[dict[str, Any]]) -> dict[str, Any]:
+    return next(chart for chart in found if chart["kind"] == "time")
+
+
+def test_charts_have_the_numbers_of_the_series(tmp_path: Path) -> None:
+    path = {"rate": "10mbit", "rtt": "40ms"}
+    result = db.run({"duration": "4s", "path": path, "flows": [{"cc": "bbr"}, {"cc": "cubic", "start": "1s"}]})
+    page = Page(pages.render(pages.of_result(result, tmp_path), "html"))
+    (run,) = _over_time(page.charts())["runs"]
+    assert run["samples"] == 1
+    assert [line["name"] for line in run["lines"]] == ["bbr", "cubic"]
+    (rtt,) = (panel for panel in run["panels"] if panel["title"] == "Smoothed RTT (ms)")
+    assert rtt["refs"] == [{"y": 40, "name": "without a queue 40"}]
+    frame = result.series.to_polars()
+    for series in rtt["series"]:
+        rows = frame.filter(pl.col("flow") == series["line"]).select("t_s", "srtt_ms").drop_nulls()
+        drawn = {t: value for t, value in zip(run["t"], series["v"], strict=True) if value is not None}
+        assert list(drawn) == pytest.approx(rows["t_s"].to_list())
+        assert list(drawn.values()) == pytest.approx(rows["srtt_ms"].to_list(), rel=1e-3)
+
+
+def test_charts_over_settings_have_the_means_and_intervals_of_the_table(tmp_path: Path) -> None:
+    out = tmp_path / "sweep"
+    losses = ["0.1%", "1%"]
+    sweep = db.compare("bbr", "cubic", loss=losses, buffer=["1bdp", "2bdp"], duration="2s", repeat=3, out=out)
+    found = Page(pages.render(pages.of_result(sweep, out), "html")).charts()
+    (chart,) = (one for one in found if one["title"] == "Goodput (Mbit/s) over loss")
+    assert [text for _, text in chart["x"]["ticks"]] == losses
+    assert [part["name"] for part in chart["parts"]] == ["buffer 1bdp", "buffer 2bdp"]
+    flows = sweep.flows.to_polars().filter(pl.col("path.buffer") == "2bdp", pl.col("cc") == "cubic")
+    (series,) = (
+        one
+        for one in chart["parts"][1]["series"]
+        if chart["parts"][1]["lines"][one["line"]]["name"].startswith("cubic")
+    )
+    for index, loss in enumerate(losses):
+        interval = db.metrics.mean_interval(flows.filter(pl.col("path.loss") == loss)["goodput_mbps"].to_numpy())
+        assert interval is not None
+        drawn = [series[column][index] for column in ("y", "low", "high")]
+        assert drawn == pytest.approx([interval.estimate, interval.low, interval.high], rel=1e-3)
+    runs = _over_time(found)["runs"]
+    assert {run["name"] for run in runs} == set(charts.firsts(sweep))
+    assert len(runs) == 4
+    assert [line["name"] for line in runs[0]["lines"]] == ["bbr", "cubic"]
+
+
+def test_long_series_keep_their_extremes() -> None:
+    random = np.random.default_rng(1)
+    t, values = np.arange(10_007) / 100, random.normal(size=10_007)
+    values[1234], values[8765], values[5000:5050] = 99.0, -99.0, np.nan
+    buckets = charts.Buckets.of(t, 500)
+    drawn = buckets.extremes(values)
+    assert drawn.size == buckets.times.size <= 502
+    assert (np.diff(buckets.times) > 0).all()
+    assert (np.nanmin(drawn), np.nanmax(drawn)) == (-99.0, 99.0)
+    for start in range(0, t.size, buckets.width):
+        own = values[start : start + buckets.width]
+        pair = drawn[2 * start // buckets.width :][:2]
+        if np.isfinite(own).any():
+            assert sorted(pair) == sorted([np.nanmin(own), np.nanmax(own)])
+    places, means = buckets.means(np.ones(t.size), 100)
+    assert len(places) == means.size <= 101
+    assert means == pytest.approx(1.0)
 
 
 def test_a_report_replaces_no_file_of_somebody_else(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
@@ -89,6 +233,20 @@ def test_labels_cannot_command_a_page(tmp_path: Path) -> None:
     assert "\x1b" not in html
     markdown = pages.render(content, "md")
     assert "[a](b)" not in markdown.split("## What was run")[0]
+
+
+@pytest.mark.parametrize(
+    "evil", ["</script><script>alert(1)</script>", "<!--<script>", "a\"b'c", "x\u2028y", "&lt;b&gt;"]
+)
+def test_labels_cannot_command_the_data_of_charts(evil: str, tmp_path: Path) -> None:
+    flows = [{"cc": "bbr", "label": evil}, {"cc": "cubic"}]
+    document = {"duration": "2s", "path": {"rate": "2mbit", "rtt": "40ms"}, "flows": flows}
+    html = pages.render(pages.of_result(db.run(document), tmp_path), "html")
+    page = Page(html)
+    assert sum(tag == "script" for tag, _ in page.seen) == 3
+    assert html.count("</script>") == 3
+    assert _over_time(page.charts())["runs"][0]["lines"][0]["name"] == f"{printable.one_line(evil)} (bbr)"
+    assert not set("<>&\u2028") & set(page.raw[-3])
 
 
 def test_the_recommendation_has_its_reason_and_an_interval(sweep: db.SweepResult) -> None:
@@ -220,3 +378,138 @@ def test_advice_that_cannot_be_given_is_refused(
     assert (done.status, done.out) == (2, "")
     assert said in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+# --- who won ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_run_says_what_each_had_and_that_chance_is_not_known() -> None:
+    flows = [{"cc": "bbr"}, {"cc": "cubic"}]
+    result = db.run({"duration": "10s", "path": {"rate": "10mbit", "rtt": "40ms"}, "flows": flows})
+    (sentence,) = verdict.of_run(result)
+    goodput = {row["label"]: row["goodput_mbps"] for row in result.flows.rows()}
+    (first, more), (second, less) = sorted(goodput.items(), key=lambda item: -item[1])
+    total = more + less
+    assert sentence == (
+        f"{first} had {100 * more / total:.0f} % of the goodput ({number(more)} of {number(total)} Mbit/s), {second} "
+        f"{100 * less / total:.0f} %; one run: how much of that is chance is not known: --repeat 10 --vary-rtt tells."
+    )
+    table = report.flows_grid(result).markdown()
+    assert f"| {number(more)} |" in table
+
+
+def test_a_flow_alone_is_held_against_its_link() -> None:
+    result = db.run({"duration": "5s", "path": {"rate": "10mbit", "rtt": "40ms"}, "flows": [{"cc": "cubic"}]})
+    (row,) = result.flows.rows()
+    (sentence,) = verdict.of_run(result)
+    assert sentence.startswith(f"cubic had {number(row['goodput_mbps'])} Mbit/s of goodput, ")
+    assert "of the 10 Mbit/s of bottleneck" in sentence
+    assert f"up to {number(row['p95_rtt_ms'])} ms in 95 % of samples (40 ms without a queue)" in sentence
+
+
+def test_traffic_and_datagrams_have_sentences_of_their_own() -> None:
+    document = {
+        "duration": "4s",
+        "path": {"rate": "10mbit", "rtt": "40ms"},
+        "flows": [{"label": "ping", "transport": "probe"}],
+        "traffic": [{"kind": "short-flows", "cc": "cubic", "size": "30kB", "load": "20%", "label": "web"}],
+    }
+    found = verdict.of_run(db.run(document))
+    assert [sentence.split(" ")[0] for sentence in found] == ["web:", "ping"]
+    assert "transfers took up to" in found[0]
+    assert "ms one way" in found[1]
+
+
+def test_calls_and_pings_take_part_in_no_contest() -> None:
+    flows = [{"cc": "cubic"}, {"transport": {"profile": "real-time"}, "label": "call"}, {"transport": "probe"}]
+    result = db.run({"duration": "4s", "path": {"rate": "10mbit", "rtt": "40ms"}, "flows": flows})
+    assert [sentence.split(" ")[:2] for sentence in verdict.of_run(result)] == [
+        ["cubic", "had"],
+        ["call", "(real-time)"],
+        ["probe", "(probe)"],
+    ]
+
+
+def _sweep_of(goodputs: dict[str, list[float]], delays: dict[str, list[float]] | None = None) -> db.SweepResult:
+    """The sweep of one algorithm after the other, alone on a path, with these numbers."""
+    sweep = db.compare(*goodputs, duration="1s", repeat=len(next(iter(goodputs.values()))))
+    flows = sweep.flows.to_polars()
+    for column, given in (("goodput_mbps", goodputs), ("p95_rtt_ms", delays or goodputs)):
+        values = [given[row["cc"]][row["repeat"]] for row in flows.iter_rows(named=True)]
+        flows = flows.with_columns(pl.Series(column, values, pl.Float64))
+    return dataclasses.replace(sweep, flows=Table(flows))
+
+
+def test_a_winner_is_one_whose_paired_interval_does_not_cover_zero() -> None:
+    # Seeds differ much, and algorithms by little: only pairs show it.
+    bbr, cubic = [9.0, 7.0, 8.0], [8.5, 6.6, 7.4]
+    sentence, _ = verdict.of_sweep(_sweep_of({"bbr": bbr, "cubic": cubic}))
+    interval = db.metrics.mean_interval([b - c for b, c in zip(bbr, cubic, strict=True)])
+    assert interval is not None
+    assert sentence == (
+        "bbr won: 0.5 Mbit/s (6.7 %) more goodput than cubic, 8 and 7.5 (95 % interval: "
+        f"{number(interval.low)} to {number(interval.high)} Mbit/s, 3 runs of each with the same seeds)."
+    )
+
+
+def test_no_difference_is_claimed_whose_interval_covers_zero() -> None:
+    sentence, delay = verdict.of_sweep(
+        _sweep_of({"bbr": [9.0, 7.0, 8.0], "cubic": [8.0, 8.0, 7.0]}, {"bbr": [50, 51, 52], "cubic": [80, 82, 81]})
+    )
+    assert sentence.startswith("No difference shown between bbr and cubic in goodput: 8 and 7.667 Mbit/s; bbr has -")
+    assert "won" not in sentence
+    assert delay.startswith("bbr had the least p95 RTT: 30 ms (37 %) less p95 RTT than cubic, 51 and 81")
+
+
+def test_the_last_of_three_is_named_where_the_first_two_cannot_be_told_apart() -> None:
+    goodputs = {"bbr": [9.0, 9.2, 9.1, 9.0], "bbr3": [9.1, 9.1, 9.0, 9.1], "cubic": [5.0, 5.2, 5.1, 5.1]}
+    sentence, _ = verdict.of_sweep(_sweep_of(goodputs))
+    assert sentence.startswith("No difference shown between bbr and bbr3 in goodput")
+    assert sentence.endswith("cubic (5.1) had less.")
+
+
+def test_seeds_that_all_give_the_same_show_nothing() -> None:
+    sentence, *_ = verdict.of_sweep(_sweep_of({"bbr": [9.0, 9.0], "cubic": [8.0, 8.0]}))
+    assert "all 2 seeds gave the same result, which is one sample" in sentence
+    assert "won" not in sentence
+    once, *_ = verdict.of_sweep(_sweep_of({"bbr": [9.0], "cubic": [8.0]}))
+    assert "one run of each: how much of that is chance is not known" in once
+
+
+def test_flows_that_share_each_run_are_compared_within_it(tmp_path: Path) -> None:
+    sweep = db.compare("bbr", "cubic", together=True, duration="6s", repeat=4, vary_rtt=True)
+    flows = sweep.flows.to_polars()
+    bbr, cubic = (flows.filter(flows["cc"] == name)["goodput_mbps"].to_numpy() for name in ("bbr", "cubic"))
+    interval = db.metrics.mean_interval(abs(bbr.mean() - cubic.mean()) / (bbr.mean() - cubic.mean()) * (bbr - cubic))
+    assert interval is not None
+    (sentence,) = verdict.of_sweep(sweep)
+    assert f"{number(interval.low)} to {number(interval.high)} Mbit/s" in sentence
+    assert sentence.startswith("No difference shown") == (interval.low <= 0)
+
+
+def test_a_sweep_over_settings_says_where_who_won(tmp_path: Path) -> None:
+    sweep = db.compare("bbr", "reno", loss=["0.1%", "5%"], duration="6s", repeat=3, out=tmp_path / "lossy")
+    sentence, *_ = verdict.of_sweep(sweep)
+    assert "bbr had the most goodput" in sentence
+    assert "loss 5%" in sentence or "in all 2 settings" in sentence
+
+
+def test_what_limits_flows_is_said_of_each_setting_of_a_sweep(tmp_path: Path) -> None:
+    out = tmp_path / "rates"
+    document = {
+        "duration": "4s",
+        "path": {"rate": "10mbit", "rtt": "40ms"},
+        "flows": [{"cc": "cubic"}],
+        "sweep": {"flows[0].rate": ["2mbit", "50mbit"], "repeat": 2},
+    }
+    sweep = db.sweep(document, out=out).collect()
+    found, left = of_sweep(sweep, 40)
+    assert left == 0
+    assert [(limit.setting, limit.by) for limit in found] == [
+        ("flows[0].rate=2mbit", "its application"),
+        ("flows[0].rate=50mbit", "the capacity of the link"),
+    ]
+    assert of_sweep(sweep, 1)[1] == 1
+    text = " ".join(Page(pages.render(pages.of_result(sweep, out), "html")).text)
+    assert "In the first repetition of each setting" in text
+    assert "flows[0].rate=2mbit" in text

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import base64
+import io
+import json
 import platform
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import report, spread
+from dumbbell.pages import charts, verdict
+from dumbbell.pages import limits as limiting
 from dumbbell.pages.advice import advice, sentences
 from dumbbell.pages.limits import Limit, limits
 from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, setting_text
@@ -26,6 +31,11 @@ MAX_COMMANDS = 40
 MAX_FLOWS = 40
 """What limits more flows than these nobody reads."""
 
+PRINTED_DPI = 90
+"""Of the pictures in a page, which are seen on paper and where there is no JavaScript."""
+
+PRINTED_COLOURS = 32
+
 
 @dataclass(frozen=True)
 class Content:
@@ -35,36 +45,85 @@ class Content:
     question: str | None
     """What was asked for, with `dumbbell advise`."""
     recommendation: list[str]
+    verdict: list[str]
+    """Who won, by how much, and how sure that is."""
     notes: list[str]
     """What to know before believing the numbers."""
     described: str
     """What was run, in words and values."""
     tables: list[tuple[str, Grid]]
+    charts: list[dict[str, Any]]
+    """The data of the charts; see :mod:`dumbbell.pages.charts`."""
     pictures: dict[str, Picture]
+    names: list[str]
+    """Who is seen in charts and pictures."""
     limits: list[Limit]
+    limits_left: int
+    """Settings of a sweep of which the page does not say what limits their flows."""
     provenance: list[tuple[str, str]]
     commands: list[str]
     """What gives the same numbers again."""
 
     @cached_property
     def images(self) -> dict[str, str]:
-        """The pictures in the page itself, by what is said below them.
+        """The pictures in the page itself, small, by what is seen in them.
 
         They are images, so that identifiers inside of drawings cannot collide.
         """
-        return {CAPTIONS.get(name, name): _image(picture) for name, picture in self.pictures.items()}
+        return {self.alt(name): _image(picture) for name, picture in self.pictures.items()}
 
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """The files of pictures beside the page, by what is seen in them."""
+        return {self.alt(name): file_of(name) for name in self.pictures}
+
+    def alt(self, name: str) -> str:
+        """What is seen in a picture."""
+        shown = CAPTIONS.get(name, name[0].upper() + name[1:])
+        if panels := re.fullmatch(r"(\w+)-(.+)-panels=(.+)", name):
+            column, axis, others = panels.groups()
+            shown = f"{column} over {axis}, a panel for each {others}"
+        who = ", ".join(self.names[:MAX_NAMES]) + (", ..." if len(self.names) > MAX_NAMES else "")
+        return f"{shown}. Seen are {who}." if who else f"{shown}."
+
+    @cached_property
+    def data(self) -> str:
+        """The data of the charts as JSON that ends no element of HTML."""
+        text = json.dumps(self.charts, separators=(",", ":"), allow_nan=False)
+        return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+
+    @property
+    def extremes(self) -> int:
+        """Of how many samples two points of a line over time are the extremes, at most; 1 if every sample is drawn."""
+        return max((run["samples"] for chart in self.charts for run in chart.get("runs", [])), default=1)
+
+
+MAX_NAMES = 8
 
 CAPTIONS = {
     "overview": "Throughput, RTT, queue and windows over time",
-    "tradeoff": "Goodput against delay: up and to the right is better",
+    "tradeoff": "Goodput against delay, up and to the right is better",
     "loss-curve": "Goodput against random loss",
     "shares": "What each flow has of the whole, stacked over time",
+    "completions": "Completion times of transfers, and their slowdown by size",
+    "pages": "Load times of web pages",
 }
 
 
+def file_of(name: str) -> str:
+    """The file of a picture."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") + ".png"
+
+
 def _image(picture: Picture) -> str:
-    return "data:image/png;base64," + base64.b64encode(picture.encoded("png")).decode("ascii")
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    picture.savefig(buffer, format="png", dpi=PRINTED_DPI)
+    small = io.BytesIO()
+    # A few colours are enough for lines, and take a third of the bytes.
+    Image.open(buffer).convert("RGB").quantize(PRINTED_COLOURS).save(small, "png", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(small.getvalue()).decode("ascii")
 
 
 def of_result(
@@ -77,7 +136,7 @@ def of_result(
 
 
 def _of_run(result: Result, folder: Path, command: str | None) -> Content:
-    pictures = dict(result.plot.suitable())
+    pictures, missing = _suitable(result)
     if len(result.flows) > 1 and len(result.series):
         pictures["shares"] = result.plot.shares()
     together = report.sum_and_fairness(result)
@@ -85,11 +144,15 @@ def _of_run(result: Result, folder: Path, command: str | None) -> Content:
         title=folder.name or "result",
         question=None,
         recommendation=[],
-        notes=[*result.meta.void, *([together] if together else [])],
+        verdict=verdict.of_run(result),
+        notes=[*result.meta.void, *([together] if together else []), *missing],
         described=_described(result),
         tables=_tables(result),
+        charts=charts.of_run(result),
         pictures=pictures,
+        names=_names(result),
         limits=limits(result)[:MAX_FLOWS],
+        limits_left=0,
         provenance=_provenance([result.meta]),
         commands=[command or f"dumbbell run {shlex.quote(str(folder / SCENARIO))}"],
     )
@@ -119,15 +182,22 @@ def _of_sweep(sweep: SweepResult, folder: Path, question: str | None, command: s
     settings = "".join(
         f"varied: {axis} = {', '.join(_distinct(sweep, axis))}\n" for axis in sweep.axes if axis != "repeat"
     )
+    limited, left = limiting.of_sweep(sweep, MAX_FLOWS)
+    pictures, missing = _pictures(sweep)
+    notes += missing
     return Content(
         title=folder.name or "sweep",
         question=question,
         recommendation=sentences(choices),
+        verdict=verdict.of_sweep(sweep),
         notes=notes,
         described=f"{settings}\nthe first run:\n{_described(first)}",
         tables=_tables_of_sweep(sweep, grid, rows),
-        pictures=_pictures(sweep),
-        limits=[],
+        charts=charts.of_sweep(sweep),
+        pictures=pictures,
+        names=_names(sweep),
+        limits=limited,
+        limits_left=left,
         provenance=_provenance(sweep.points),
         commands=[command] if command else _commands(sweep, folder),
     )
@@ -139,19 +209,37 @@ def _tables_of_sweep(sweep: SweepResult, flows: Grid, rows: int) -> list[tuple[s
     return [*([(title, flows)] if rows or not others else []), *others.items()]
 
 
-def _pictures(sweep: SweepResult) -> dict[str, Picture]:
-    """Those that suit the sweep, and the goodput and delay over its first setting of numbers."""
-    pictures = dict(sweep.plot.suitable())
-    for axis in sweep.axes:
-        if axis.endswith((".cc", "loss")) or len(_distinct(sweep, axis)) < 2:
-            continue
+def _suitable(result: Result | SweepResult) -> tuple[dict[str, Picture], list[str]]:
+    """The pictures that suit a result, or why there are none."""
+    try:
+        return dict(result.plot.suitable()), []
+    except ValueError as error:
+        return {}, [f"there are no pictures: {error}".split("\n")[0]]
+
+
+def _pictures(sweep: SweepResult) -> tuple[dict[str, Picture], list[str]]:
+    """Those that suit the sweep, and the goodput and delay over its setting where they are not among these."""
+    pictures, missing = _suitable(sweep)
+    numeric = [axis for axis in sweep.axes if not axis.endswith((".cc", "loss")) and len(_distinct(sweep, axis)) > 1]
+    if any("-panels=" in name for name in pictures) or not len(sweep.flows):
+        return pictures, missing
+    for axis in numeric:
         try:
             pictures[f"goodput over {axis}"] = sweep.plot.metric(axis, "goodput_mbps")
             pictures[f"95th percentile of RTT over {axis}"] = sweep.plot.metric(axis, "p95_rtt_ms")
         except ValueError:
             # Too many lines; the table has the numbers.
             continue
-    return pictures
+    return pictures, missing
+
+
+def _names(result: Result | SweepResult) -> list[str]:
+    """The algorithms and labels of flows, and the sources of traffic."""
+    from dumbbell.plots.style import named
+
+    frames = [table.to_polars() for table in (result.flows, result.traffic) if len(table)]
+    rows = [row for frame in frames for row in frame.select("cc", "label").unique(maintain_order=True).rows()]
+    return list(dict.fromkeys(named(str(cc), str(label)) for cc, label in rows))
 
 
 def _distinct(sweep: SweepResult, axis: str) -> list[str]:

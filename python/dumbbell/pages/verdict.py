@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 MAX_NAMED = 4
 """So many flows, sources or settings are named; more are counted."""
 
+MAX_LISTED = 8
+"""Of more settings than these it is said in how many of them something is so, and not in which."""
+
 GUESTS = ("probe", "real-time")
 """Kinds of flows of datagrams that want no more than they need, and take part in no contest."""
 
@@ -343,6 +346,8 @@ def _of_settings(outcomes: Sequence[Outcome], quantity: Quantity, repeats: int) 
 def _where(outcomes: Sequence[Outcome], total: int) -> str:
     if len(outcomes) == total:
         return f"in all {total} settings"
+    if total > MAX_LISTED:
+        return f"in {len(outcomes)} of {total} settings"
     settings = "; ".join(_named([outcome.setting for outcome in outcomes], "more"))
     return f"in {len(outcomes)} of {total} settings ({settings})"
 
