@@ -34,7 +34,7 @@ Pages = Annotated[str, typer.Option("--format", help="html, md, or both: html,md
 
 
 def report(folder: options.Folder, formats: Pages = "html,md", quiet: options.Quiet = False) -> None:
-    """Write a page about a result: what was run, numbers, pictures, what limits each flow, how to repeat it."""
+    """Write a page about a result: who won, charts, numbers, what limits each flow, how to repeat it."""
     from dumbbell import pages
     from dumbbell.results import RESULT, SWEEP, SweepResult, load
 
