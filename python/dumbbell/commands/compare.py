@@ -22,7 +22,7 @@ EXAMPLES = examples(
     "dumbbell compare bbr bbr3 cubic --loss 0%,0.1%,1%,5% --repeat 10 --plot",
     "dumbbell compare cubic bbr --together --rtt 20ms,100ms --repeat 10",
     "dumbbell compare bbr3 cubic --trace my.up --buffer 500packets",
-    "dumbbell compare bbr bbr:steady_window_gain=1.1  # BBR beside BBR with one constant changed",
+    "dumbbell compare bbr bbr:drain_gain=0.5  # with one constant changed",
     "dumbbell compare --on sim,linux who-wins.toml",
     "dumbbell compare ./monday ./tuesday  # two results side by side",
 )

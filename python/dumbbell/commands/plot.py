@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "dumbbell plot result  # what suits it",
     "dumbbell plot result --series cwnd --format svg",
-    "dumbbell plot sweep --x loss --panels buffer --size 3.3x2.2in --style paper --out fig3.pdf",
-    "dumbbell plot sweep --x buffer --y jain --log x --ylim 0:1 --title 'Who shares'",
+    "dumbbell plot sweep --x loss --panels buffer --style paper --out fig3.pdf",
+    "dumbbell plot sweep --x buffer --y jain --ylim 0:1 --title 'Who shares'",
     "dumbbell plot sweep --kind box --x buffer --y p95_rtt_ms",
     "dumbbell plot sweep --kind heat --x buffer --by rtt --where cc=bbr",
     "dumbbell plot result --kind cdf --y rtt_ms",
