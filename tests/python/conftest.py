@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import load
 from dumbbell import Result, cli, papers
 from dumbbell import run as run_experiment
 from dumbbell.papers.output import SCHEMA
@@ -54,6 +55,16 @@ class Outcome:
 
 Cli = Callable[..., Outcome]
 QuickPart = Callable[[str, str, int], dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _turn(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Lets a test on the kernel wait where another wants the machine to itself."""
+    if request.node.get_closest_marker("real_time") is None:
+        yield
+        return
+    with load.on_the_kernel():
+        yield
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import dumbbell as db
 from conftest import Cli
 from dumbbell import memory, pieces
 from dumbbell.storage import OutputError
+from load import ends_within, wait_until
 
 ENDLESS = """\
 duration = "10s"
@@ -200,7 +200,7 @@ def test_a_run_that_fails_leaves_no_pieces(scratch: Path, monkeypatch: pytest.Mo
 
 def test_folders_of_the_killed_go_and_those_in_use_stay(scratch: Path) -> None:
     code = (
-        "import dumbbell as db, time; result = db.run(" + repr(LONG) + "); print('ready', flush=True); time.sleep(60)"
+        "import dumbbell as db, time; result = db.run(" + repr(LONG) + "); print('ready', flush=True); time.sleep(3600)"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
@@ -222,15 +222,15 @@ def test_an_interrupt_ends_a_run_and_removes_its_pieces(scratch: Path, tmp_path:
     )
     command = [sys.executable, "-m", "dumbbell", "run", str(path), "--out", str(tmp_path / "out")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not list(scratch.glob("dumbbell-series-*/*-000001.arrow")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert list(scratch.iterdir()), "the run should have written pieces"
-    interrupted = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    wait_until(lambda: bool(list(scratch.glob("dumbbell-series-*/*-000001.arrow"))))
+    _, err = ends_within(process, 1.0, lambda: process.send_signal(signal.SIGINT))
     assert process.returncode == 130, err
-    assert time.monotonic() - interrupted < 5, "the run itself ends within a second; a busy machine takes its time"
+    # On a busy machine it may have been killed before it was done: then the next one removes what is left.
+    left = list(scratch.iterdir())
+    again = db.run(LONG)
+    assert [path for path in left if path.exists()] == []
+    del again
+    gc.collect()
     assert list(scratch.iterdir()) == []
     assert not (tmp_path / "out").exists()
 

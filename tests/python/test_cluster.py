@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,12 @@ import pytest
 import dumbbell as db
 from conftest import SWEEP, Cli
 from dumbbell import batches, cluster, commits, experiment, parallel
+from load import PATIENCE_S, wait_until
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 dask = pytest.importorskip("dask")
 
 pytestmark = pytest.mark.filterwarnings("default")
-
-# How long a busy machine may take to start a process.
-PATIENCE_S = 180
 
 MANY: dict[str, Any] = {
     "duration": "1s",
@@ -224,25 +221,18 @@ def test_when_who_asked_is_interrupted_or_lost_workers_stop_and_have_nothing_lef
     path.write_text(f'{SWEEP.replace("4s", "300h")}"flows[0].cc" = ["cubic", "bbr"]\n')
     command = [sys.executable, "-m", "dumbbell", "run", str(path), "--cluster", client.scheduler.address]
     asking = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    _wait_until(lambda: all(client.run(_runs_something).values()))
+    wait_until(lambda: all(client.run(_runs_something).values()))
     asking.send_signal(sign)
-    _, err = asking.communicate(timeout=30)
+    _, err = asking.communicate(timeout=PATIENCE_S)
     assert asking.returncode == status
     if sign == signal.SIGINT:
         assert err.decode().splitlines()[:2] == ["interrupted", f"0 of 8 points are in {out}; to run the rest:"]
-    _wait_until(lambda: not any(client.run(_runs_something).values()))
+    wait_until(lambda: not any(client.run(_runs_something).values()))
     assert not any(client.processing().values())
 
 
 def _runs_something(dask_worker: Any) -> bool:
     return bool(dask_worker.active_threads)
-
-
-def _wait_until(holds: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_tasks_take_a_second_and_longer_where_the_scheduler_has_many() -> None:
@@ -264,6 +254,7 @@ def test_a_lost_scheduler_keeps_what_is_finished_and_the_sweep_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retries: int
 ) -> None:
     monkeypatch.setattr(commits, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(cluster, "WAIT_S", PATIENCE_S)
     timeouts = {"distributed.comm.retry.count": retries, "distributed.comm.timeouts.connect": "3s"}
     with (
         dask.config.set(timeouts),
@@ -287,7 +278,10 @@ def test_a_lost_scheduler_keeps_what_is_finished_and_the_sweep_resumes(
     assert same_files(tmp_path / "out", tmp_path / "alone")
 
 
-def test_the_command_runs_on_a_cluster_that_is_named(dumbbell: Cli, tmp_path: Path) -> None:
+def test_the_command_runs_on_a_cluster_that_is_named(
+    dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "WAIT_S", PATIENCE_S)
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP)
     with _scheduler(tmp_path) as (address, _):
@@ -327,9 +321,7 @@ def _scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
         for name, *options in (scheduler, worker)
     ]
     try:
-        deadline = time.monotonic() + PATIENCE_S
-        while not (file.exists() and file.stat().st_size) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: file.exists() and file.stat().st_size > 0)
         yield json.loads(file.read_text())["address"], processes[0]
     finally:
         for process in processes:

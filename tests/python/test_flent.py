@@ -16,6 +16,7 @@ from dumbbell import flent
 from dumbbell.application import app
 from dumbbell.plots.flent import overlay
 from dumbbell.storage import OutputError
+from load import PATIENCE_S
 
 SHORT = flent.Timing(length=4.0, delay=1.0)
 PATH = {"rate": "20mbit", "rtt": "20ms", "buffer": "50packets"}
@@ -91,11 +92,11 @@ def test_flent_itself_opens_and_plots_the_file(upload: flent.FlentData, tmp_path
     for plot in ("box_totals", "ping_cdf", "totals"):
         picture = tmp_path / f"{plot}.png"
         command = [sys.executable, "-m", "flent", str(file), "-p", plot, "-o", str(picture), "-f", "plot"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 0, done.stderr
         assert picture.stat().st_size > 5_000, plot
     summary = [sys.executable, "-m", "flent", str(file), "-f", "summary"]
-    done = subprocess.run(summary, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(summary, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     mean = next(value for name, value, _, _ in upload.summary() if name == "TCP upload")
     line = next(line for line in done.stdout.splitlines() if "TCP upload" in line)
     assert float(line.split(":")[1].split()[0]) == pytest.approx(mean, rel=0.05)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,7 @@ from conftest import Cli
 from dumbbell import _core, cli, grounds
 from dumbbell.grounds import LINUX
 from dumbbell.parallel import run_point
-
-pytestmark = pytest.mark.real_time
+from load import PATIENCE_S, alone, measured, wait_until
 
 SCENARIO: dict[str, Any] = {
     "duration": "1500ms",
@@ -55,21 +54,31 @@ def run(scenario: dict[str, Any], forbidden: Sequence[str] = FORBIDDEN, **option
 
 
 @cache
-def measured() -> db.Result:
-    """The kernel's result of the scenario, measured once, or a skip: for who only asks whether it can be had."""
-    return run(SCENARIO)
+def is_allowed() -> None:
+    """Runs on the kernel are allowed here, or a skip; how good they are is seen later."""
+    with where_allowed(), suppress(db.VoidRunError):
+        db.run(SCENARIO, on=db.Linux(retries=0))
 
 
+def goodput_mbps(result: db.Result) -> float:
+    """Of the first flow."""
+    return float(result.flows.to_polars()["goodput_mbps"][0])
+
+
+@pytest.mark.real_time
 def test_a_run_on_the_kernel_has_the_tables_of_a_simulation(tmp_path: Path) -> None:
-    result = measured()
     simulated = db.run(SCENARIO)
+
+    def holds(result: db.Result) -> None:
+        assert goodput_mbps(result) == pytest.approx(10 * 1448 / 1500, rel=0.02)
+
+    result = measured(lambda: run(SCENARIO), holds)
     # What a controller lets be observed differs; everything else is there under the same name.
     for name in ("flows", "links", "link_series"):
         assert getattr(result, name).columns == getattr(simulated, name).columns
     own = [column for column in simulated.series.columns if not column.startswith("cc_")]
     assert [column for column in result.series.columns if not column.startswith("cc_")] == own
     flow = result.flows.to_polars().row(0, named=True)
-    assert flow["goodput_mbps"] == pytest.approx(10 * 1448 / 1500, rel=0.02)
     assert flow["algorithm"] == f"cubic-linux-{os.uname().release}"
     # Packets with their headers, as the link counts them.
     received = result.series.to_polars().filter(pl.col("t_s") > result.meta.sim_s / 2)["received_mbps"].mean()
@@ -87,13 +96,17 @@ def test_a_simulation_says_so() -> None:
     assert (meta.ground, meta.certificate, meta.void) == ("simulator", None, [])
 
 
+@pytest.mark.real_time
 def test_a_sysctl_reaches_the_hosts() -> None:
-    result = run(SCENARIO, sysctl={"net.ipv4.tcp_timestamps": "0"})
-    # Without the option the same packets carry twelve bytes more.
-    ratio = result.flows.to_polars().select("goodput_mbps").item() / result.links.to_polars()["throughput_mbps"][0]
-    assert ratio == pytest.approx(1460 / 1500, rel=0.002)
+    def holds(result: db.Result) -> None:
+        # Without the option the same packets carry twelve bytes more.
+        ratio = goodput_mbps(result) / result.links.to_polars()["throughput_mbps"][0]
+        assert ratio == pytest.approx(1460 / 1500, rel=0.002)
+
+    measured(lambda: run(SCENARIO, sysctl={"net.ipv4.tcp_timestamps": "0"}), holds)
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize(
     "events",
     [
@@ -106,11 +119,15 @@ def test_a_sysctl_reaches_the_hosts() -> None:
 )
 def test_events_are_about_the_same_packets_as_in_the_simulator(events: dict[str, Any]) -> None:
     scenario = SCENARIO | {"path": SCENARIO["path"] | events}
-    grounds = run(scenario), db.run(scenario)
-    kernel, simulated = (result.flows.to_polars().row(0, named=True) for result in grounds)
-    assert kernel["retransmits_total"] == pytest.approx(simulated["retransmits_total"], abs=4)
-    for measure in ("sent_total", "acks_total"):
-        assert kernel[measure] == pytest.approx(simulated[measure], rel=0.1), measure
+    simulated = db.run(scenario).flows.to_polars().row(0, named=True)
+
+    def holds(result: db.Result) -> None:
+        kernel = result.flows.to_polars().row(0, named=True)
+        assert kernel["retransmits_total"] == pytest.approx(simulated["retransmits_total"], abs=4)
+        for measure in ("sent_total", "acks_total"):
+            assert kernel[measure] == pytest.approx(simulated[measure], rel=0.1), measure
+
+    measured(lambda: run(scenario), holds)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +151,9 @@ def test_what_cannot_be_is_refused_by_its_name(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.real_time
 def test_a_void_run_is_kept_aside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    result = measured()
+    result = run(SCENARIO)
     assert result.meta.certificate is not None
     void = {**result.meta.certificate, "void": ["the machine stalled"]}
     bad = dataclasses.replace(result, meta=dataclasses.replace(result.meta, certificate=void))
@@ -152,18 +170,24 @@ def test_a_void_run_is_kept_aside(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert len(caught.value.attempts) == 2
 
 
+@pytest.mark.real_time
 def test_an_application_is_not_late_that_waits_for_a_full_send_buffer() -> None:
     application = {"app": {"rate": "40mbit", "write": "20kB"}, "transport": {"send_buffer": "64KiB"}}
     scenario = SCENARIO | {"flows": [{"cc": "cubic"} | application]}
-    with where_allowed():
-        try:
-            result = db.run(scenario, on=db.Linux(retries=1))
-        except db.VoidRunError as error:
-            result = error.attempts[-1]
-    certificate = result.meta.certificate
-    assert certificate is not None
-    # What it should have written at the end was due more than a second before.
-    assert certificate["app_late_p99_us"] < 200_000
+
+    def measure() -> db.Result:
+        with where_allowed():
+            try:
+                return db.run(scenario, on=db.Linux(retries=1))
+            except db.VoidRunError as error:
+                return error.attempts[-1]
+
+    def holds(result: db.Result) -> None:
+        assert result.meta.certificate is not None
+        # What it should have written at the end was due more than a second before.
+        assert result.meta.certificate["app_late_p99_us"] < 200_000
+
+    measured(measure, holds)
 
 
 @pytest.mark.parametrize("swept", ["", "[sweep]\nrepeat = 2\n"])
@@ -193,24 +217,25 @@ def test_a_void_run_can_be_given_again(
     assert (out / "flows.parquet").is_file()
 
 
+@pytest.mark.real_time
 def test_nothing_is_left_after_a_kill(experiment: Path) -> None:
-    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--on", "linux", "--set", "duration=60s"]
+    is_allowed()
+    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--on", "linux", "--set", "duration=1h"]
     names = Path("/proc/net/dev").read_text("utf-8")
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            _, said = process.communicate(timeout=3)
-        except subprocess.TimeoutExpired:
+            threads = Path(f"/proc/{process.pid}/task")
+            wait_until(lambda: "emulator\n" in {path.read_text("utf-8") for path in threads.glob("*/comm")})
             own = Path("/proc/self/ns/net").readlink()
-            inside = {link.readlink() for link in Path(f"/proc/{process.pid}/task").glob("*/ns/net")}
-            assert inside == {own}, "no thread stays in a namespace of the run"
+            # No thread stays in a namespace of the run.
+            wait_until(lambda: {link.readlink() for link in threads.glob("*/ns/net")} == {own})
+        finally:
             process.kill()
-        else:
-            assert process.returncode == 2, said
-            pytest.skip(said)
     devices = [line.split(":")[0] for line in Path("/proc/net/dev").read_text("utf-8").splitlines()]
     assert devices == [line.split(":")[0] for line in names.splitlines()]
 
 
+@pytest.mark.real_time
 def test_the_worker_of_an_ordinary_user_answers_with_the_reason(tmp_path: Path) -> None:
     """Where user namespaces are allowed it goes on to the device, or through to a result."""
     task = tmp_path / "task.toml"
@@ -226,33 +251,41 @@ def test_the_worker_of_an_ordinary_user_answers_with_the_reason(tmp_path: Path) 
         assert any(words in said for words in FORBIDDEN), said
 
 
+@pytest.mark.real_time
 def test_a_worker_ends_with_whoever_started_it(tmp_path: Path) -> None:
     task = tmp_path / "task.toml"
-    task.write_text(db.run(SCENARIO).scenario_toml.replace('"1.5s"', '"60s"'), encoding="utf-8")
+    task.write_text(db.run(SCENARIO).scenario_toml.replace('"1.5s"', '"1h"'), encoding="utf-8")
     command = [sys.executable, "-m", "dumbbell.worker", str(task), str(tmp_path / "result"), "0"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode != 0
     assert not (tmp_path / "result").exists()
 
 
+@pytest.mark.real_time
 def test_two_grounds_are_compared_side_by_side(dumbbell: Cli, tmp_path: Path) -> None:
-    measured()
+    is_allowed()
     file = tmp_path / "one.toml"
     file.write_text(
         'duration = "1500ms"\nwarmup = "500ms"\npath = { rate = "10mbit", rtt = "20ms" }\nflows = [{ cc = "cubic" }]\n',
         encoding="utf-8",
     )
     out = tmp_path / "out"
-    done = dumbbell("compare", "--on", "sim,linux", file, "--out", out, "--plot", "--retries", "8")
-    if done.status == 3:
-        pytest.skip(done.err)
-    assert done.status == 0, done.err
-    assert "goodput" in done.out
-    assert "simulator" in done.out
-    assert (out / "comparison" / "overview.png").stat().st_size > 10_000
-    again = dumbbell("compare", out / "sim", out / "linux", "--json")
-    pairs = {pair["measure"]: pair for pair in json.loads(again.out)["pairs"]}
-    assert abs(pairs["goodput_mbps"]["difference"]) < 0.05
+
+    def measure() -> dict[str, Any]:
+        done = dumbbell("compare", "--on", "sim,linux", file, "--out", out, "--plot", "--retries", "8")
+        if done.status == 3:
+            pytest.skip(done.err)
+        assert done.status == 0, done.err
+        assert "goodput" in done.out
+        assert "simulator" in done.out
+        assert (out / "comparison" / "overview.png").stat().st_size > 10_000
+        again = dumbbell("compare", out / "sim", out / "linux", "--json")
+        return {pair["measure"]: pair for pair in json.loads(again.out)["pairs"]}
+
+    def holds(pairs: dict[str, Any]) -> None:
+        assert abs(pairs["goodput_mbps"]["difference"]) < 0.05
+
+    measured(measure, holds)
 
 
 @pytest.mark.parametrize(
@@ -283,32 +316,42 @@ def namespaces() -> tuple[int, int]:
     pytest.skip("this kernel does not count namespaces by themselves")
 
 
+def kill_one_by_one(command: list[str], kills: int) -> None:
+    """Starts a command several times at once, and kills one after the other."""
+    processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(kills)]
+    time.sleep(0.5)
+    for process in processes:
+        time.sleep(0.25)
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.real_time
 def test_a_killed_run_leaves_no_namespace_behind(experiment: Path) -> None:
-    measured()
+    is_allowed()
+    with alone():
+        _killed_runs_leave_no_namespace_behind(experiment)
+
+
+def _killed_runs_leave_no_namespace_behind(experiment: Path) -> None:
     before, slack = namespaces()
     kills = 10
     if slack >= 2 * kills:
         pytest.skip("the kernel's count is too coarse on so many cores")
-    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--on", "linux", "--set", "duration=60s"]
-    for moment in range(kills):
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            time.sleep(0.6 + 0.11 * moment)
-            process.kill()
+    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--on", "linux", "--set", "duration=1h"]
+    kill_one_by_one(command, kills)
     # The kernel clears namespaces away in the background.
-    for _ in range(100):
-        if namespaces()[0] <= before + slack:
-            return
-        time.sleep(0.1)
-    assert namespaces()[0] <= before + slack
+    wait_until(lambda: namespaces()[0] <= before + slack)
 
 
+@pytest.mark.real_time
 def test_nothing_outside_of_the_namespaces_sees_a_packet(tmp_path: Path) -> None:
     """The whole program in a namespace whose only device is the loopback: it has not counted anything afterwards."""
-    measured()
+    is_allowed()
     task = tmp_path / "task.toml"
     task.write_text(db.run(SCENARIO).scenario_toml, encoding="utf-8")
     script = f"{sys.executable} -m dumbbell run {task} --on linux --retries 8 >&2; cat /proc/net/dev"
-    done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
     if done.returncode != 0:
         pytest.skip(done.stderr)
     _, _, *devices = done.stdout.splitlines()
@@ -321,49 +364,68 @@ PATH = 'duration = "1s"\npath = { rate = "8mbit", rtt = "40ms" }\nflows = [{ cc 
 
 def in_shell(tmp_path: Path, peer: str, command: str, *options: str) -> subprocess.CompletedProcess[str]:
     """What a command said on an emulated path, or a skip."""
-    measured()
+    is_allowed()
     file = tmp_path / "path.toml"
     file.write_text(PATH, encoding="utf-8")
     words = [sys.executable, "-m", "dumbbell", "shell", str(file), "--peer", peer, *options, "--", command]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
     if any(reason in done.stderr for reason in FORBIDDEN):
         pytest.skip(done.stderr)
     return done
 
 
+@pytest.mark.real_time
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl_fetches_through_the_path(tmp_path: Path) -> None:
     (tmp_path / "megabyte").write_bytes(bytes(1_000_000))
     server = f"exec {sys.executable} -m http.server 8000 --directory {tmp_path} >/dev/null 2>&1"
     fetch = "curl -s -o /dev/null -w '%{http_code} %{time_total}\\n' http://$DUMBBELL_PEER:8000/megabyte"
-    waiting = f"for i in 1 2 3 4 5 6 7 8 9; do sleep 0.5; {fetch} && exit 5; done"
-    done = in_shell(tmp_path, server, waiting, "--log", str(tmp_path / "log"))
-    assert done.returncode == 5, done.stderr
-    # Before the server listens there are lines of attempts that failed.
-    code, seconds = done.stdout.splitlines()[-1].split()
-    assert code == "200"
-    # Nothing but delay on the way back, so that a megabyte takes little more than the slow start.
-    assert 0.2 < float(seconds) < 5
+    waiting = f"until {fetch}; do sleep 0.2; done; exit 5"
+
+    def measure() -> float:
+        done = in_shell(tmp_path, server, waiting, "--log", str(tmp_path / "log"))
+        assert done.returncode == 5, done.stderr
+        # Before the server listens there are lines of attempts that failed.
+        code, seconds = done.stdout.splitlines()[-1].split()
+        assert code == "200"
+        assert float(seconds) > 0.2
+        return float(seconds)
+
+    def holds(seconds: float) -> None:
+        # Nothing but delay on the way back, so that a megabyte takes little more than the slow start.
+        assert seconds < 5
+
+    measured(measure, holds)
     lines = (tmp_path / "log" / "down.log").read_text("utf-8").splitlines()
     delays = [int(line.split()[3]) for line in lines if " - " in line]
     assert len(delays) > 1_000_000 // 1448
     assert set(delays) == {20}
 
 
+@pytest.mark.real_time
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
 def test_iperf3_measures_the_rate_of_the_path(tmp_path: Path) -> None:
-    client = "sleep 1; exec iperf3 -c $DUMBBELL_PEER -t 4 -O 1 --json"
-    done = in_shell(tmp_path, "exec iperf3 -s -1 >/dev/null", client)
-    assert done.returncode == 0, done.stdout + done.stderr
-    received = json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
-    assert received == pytest.approx(8e6 * 1448 / 1500, rel=0.1)
+    said = tmp_path / "said"
+    client = f"until iperf3 -c $DUMBBELL_PEER -t 4 -O 1 --json >{said}; do sleep 0.2; done"
+
+    def measure() -> float:
+        done = in_shell(tmp_path, "exec iperf3 -s -1 >/dev/null", client)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return float(json.loads(said.read_text("utf-8"))["end"]["sum_received"]["bits_per_second"])
+
+    def holds(received: float) -> None:
+        assert received == pytest.approx(8e6 * 1448 / 1500, rel=0.1)
+
+    measured(measure, holds)
 
 
+@pytest.mark.real_time
 def test_the_status_of_the_program_is_that_of_the_shell(tmp_path: Path) -> None:
-    done = in_shell(tmp_path, "sleep 60", "exit 6")
+    done = in_shell(tmp_path, "sleep 3600", "exit 6")
     assert done.returncode == 6
 
 
+@pytest.mark.real_time
 def test_a_log_is_not_written_over_the_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     theirs = tmp_path / "log" / "up.log"

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,16 @@ import dumbbell as db
 from dumbbell import _core, experiment, grounds
 from dumbbell.console import VOID_STATUS
 from dumbbell.live import Live
-from test_linux import FORBIDDEN, PATH, SCENARIO, run, where_allowed
+from load import PATIENCE_S, measured
+from test_linux import FORBIDDEN, PATH, SCENARIO, goodput_mbps, is_allowed, run
 
 NOBODY = 65534
 
-pytestmark = pytest.mark.real_time
 
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def kernel() -> None:
-    """Runs on the kernel are allowed here, or a skip; how good they are is seen later."""
-    with where_allowed(), suppress(db.VoidRunError):
-        db.run(SCENARIO, on=db.Linux(retries=0))
+    """Runs on the kernel are allowed here, or a skip."""
+    is_allowed()
 
 
 def as_nobody(folder: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -53,12 +50,13 @@ def as_nobody(folder: Path, arguments: Sequence[str]) -> subprocess.CompletedPro
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     script = f'{opened} && exec {becoming} "$@"'
     words = ["unshare", "--mount", "sh", "-c", script, "sh", *arguments]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment, cwd="/")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, env=environment, cwd="/")
     if any(reason in done.stderr for reason in (*FORBIDDEN, "mknod", "mount:", "No such file", "No module named")):
         pytest.skip(done.stderr)
     return done
 
 
+@pytest.mark.real_time
 @pytest.mark.usefixtures("kernel")
 def test_an_ordinary_user_has_a_shell_on_the_path(tmp_path: Path) -> None:
     file = tmp_path / "path.toml"
@@ -71,6 +69,7 @@ def test_an_ordinary_user_has_a_shell_on_the_path(tmp_path: Path) -> None:
     assert done.stdout.split()[:2] == ["0", "10.0.0.2"]
 
 
+@pytest.mark.real_time
 @pytest.mark.usefixtures("kernel")
 def test_an_ordinary_user_runs_an_experiment(tmp_path: Path) -> None:
     file = tmp_path / "path.toml"
@@ -82,28 +81,36 @@ def test_an_ordinary_user_runs_an_experiment(tmp_path: Path) -> None:
     assert "cubic-linux-" in done.stdout
 
 
+@pytest.mark.real_time
 @pytest.mark.usefixtures("kernel")
 def test_two_runs_at_once_each_have_the_network_to_themselves(tmp_path: Path) -> None:
     """Both use the same addresses and ports. They may make each other late, and then they say so."""
     rates = {"slow": 4, "fast": 12}
 
-    def measure(name: str) -> subprocess.CompletedProcess[str]:
+    def run_one(name: str) -> subprocess.CompletedProcess[str]:
         path = f'path = {{ rate = "{rates[name]}mbit", rtt = "20ms", buffer = "4bdp" }}'
         text = f'duration = "3s"\nwarmup = "1s"\n{path}\nflows = [{{ cc = "reno" }}]\n'
         command = [sys.executable, "-m", "dumbbell", "run", "-", "--on", "linux", "--retries", "5", "--quiet"]
         command += ["--out", str(tmp_path / name)]
-        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=100)
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_S)
 
-    with ThreadPoolExecutor(2) as executor:
-        runs = dict(zip(rates, executor.map(measure, rates), strict=True))
-    for name, done in runs.items():
-        if done.returncode == VOID_STATUS:
-            pytest.skip(done.stderr)
-        assert done.returncode == 0, done.stderr
-        flow = db.load_result(tmp_path / name).flows.to_polars().row(0, named=True)
-        assert flow["goodput_mbps"] == pytest.approx(rates[name] * 1448 / 1500, rel=0.03)
+    def measure() -> None:
+        with ThreadPoolExecutor(2) as executor:
+            runs = list(executor.map(run_one, rates))
+        for done in runs:
+            if done.returncode == VOID_STATUS:
+                pytest.skip(done.stderr)
+            assert done.returncode == 0, done.stderr
+
+    def holds(_: None) -> None:
+        for name, rate in rates.items():
+            goodput = goodput_mbps(db.load_result(tmp_path / name))
+            assert goodput == pytest.approx(rate * 1448 / 1500, rel=0.03)
+
+    measured(measure, holds)
 
 
+@pytest.mark.real_time
 def test_wifi_carries_the_kernels_packets_as_it_carries_simulated_ones() -> None:
     scenario: dict[str, Any] = {
         "duration": "3s",
@@ -111,35 +118,48 @@ def test_wifi_carries_the_kernels_packets_as_it_carries_simulated_ones() -> None
         "path": {"wifi": {"mcs": 0, "streams": 1, "width": "20mhz"}, "rtt": "20ms"},
         "flows": [{"cc": "cubic"}],
     }
-    kernel, simulated = run(scenario), db.run(scenario)
-    ours, theirs = (result.links.to_polars().row(0, named=True) for result in (simulated, kernel))
-    assert theirs["aggregates"] > 0
-    assert theirs["mean_aggregate"] == pytest.approx(ours["mean_aggregate"], rel=0.1)
-    assert theirs["throughput_mbps"] == pytest.approx(ours["throughput_mbps"], rel=0.05)
-    assert theirs["airtime"] == pytest.approx(ours["airtime"], rel=0.05)
+    ours = db.run(scenario).links.to_polars().row(0, named=True)
+
+    def holds(kernel: db.Result) -> None:
+        theirs = kernel.links.to_polars().row(0, named=True)
+        assert theirs["aggregates"] > 0
+        assert theirs["mean_aggregate"] == pytest.approx(ours["mean_aggregate"], rel=0.1)
+        assert theirs["throughput_mbps"] == pytest.approx(ours["throughput_mbps"], rel=0.05)
+        assert theirs["airtime"] == pytest.approx(ours["airtime"], rel=0.05)
+
+    measured(lambda: run(scenario), holds)
 
 
+@pytest.mark.real_time
 @pytest.mark.usefixtures("kernel")
 def test_a_run_tells_how_far_it_is_and_what_its_flows_get() -> None:
-    live = Live()
-    assert str(live) == "running"
+    assert str(Live()) == "running"
     flows = [{"cc": "cubic"}, {"cc": "reno", "start": "3s"}]
     point = experiment.load(SCENARIO | {"duration": "4s", "flows": flows}).points[0]
-    cancel = _core.CancelToken()
-    with ThreadPoolExecutor(1) as executor:
-        running = executor.submit(grounds.run_on_linux, point, db.Linux(retries=0), cancel, None, live)
-        seen = []
-        while not running.done():
-            seen.append(str(live))
-            time.sleep(0.1)
-        error = running.exception()
-        assert error is None or isinstance(error, db.VoidRunError)
-    told = [match for text in seen if (match := re.fullmatch(r"(\d+) of 4 s, ([\d.]+) \+ 0 Mbit/s", text))]
-    assert {int(match[1]) for match in told} >= {1, 2}
-    late = [float(match[2]) for match in told if int(match[1]) == 2]
-    assert late == pytest.approx([10 * 1448 / 1500] * len(late), rel=0.2)
+
+    def measure() -> list[str]:
+        live = Live()
+        with ThreadPoolExecutor(1) as executor:
+            cancel = _core.CancelToken()
+            running = executor.submit(grounds.run_on_linux, point, db.Linux(retries=0), cancel, None, live)
+            seen = []
+            while not running.done():
+                seen.append(str(live))
+                time.sleep(0.1)
+            error = running.exception()
+            assert error is None or isinstance(error, db.VoidRunError)
+        return seen
+
+    def holds(seen: list[str]) -> None:
+        told = [match for text in seen if (match := re.fullmatch(r"(\d+) of 4 s, ([\d.]+) \+ 0 Mbit/s", text))]
+        assert {int(match[1]) for match in told} >= {1, 2}
+        late = [float(match[2]) for match in told if int(match[1]) == 2]
+        assert late == pytest.approx([10 * 1448 / 1500] * len(late), rel=0.2)
+
+    measured(measure, holds)
 
 
+@pytest.mark.real_time
 @pytest.mark.usefixtures("kernel")
 def test_a_sweep_on_the_kernel_goes_on_where_it_was_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     attempt, attempts = grounds._attempt, []

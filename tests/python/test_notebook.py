@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import dumbbell as db
+from load import PATIENCE_S
 
 
 def test_a_result_is_a_table_with_goodput_and_interval(result: db.Result) -> None:
@@ -67,7 +68,7 @@ def test_a_notebook_shows_tables_and_pictures() -> None:
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=PATIENCE_S, kernel_name="python3").execute()
     shown = [[output.get("data", {}) for output in cell.outputs] for cell in notebook.cells]
     for number in (1, 2, 3, 5):
         assert any("<table" in data.get("text/html", "") for data in shown[number]), CELLS[number]

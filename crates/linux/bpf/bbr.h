@@ -37,6 +37,8 @@
 #define NOMINAL_RTT_US 1000
 
 enum { STARTUP, DRAIN, PROBE_BW, PROBE_RTT };
+/* PROBE_BW by its gain. */
+enum { PROBE_UP = PROBE_RTT + 1, PROBE_DOWN, PROBE_CRUISE };
 
 /* The state of a connection. The kernel sets it to zero before it is initialised. */
 struct bbr {
@@ -69,6 +71,8 @@ struct bbr {
 	u8 is_initialised : 1, round_started : 1, full_pipe : 1, policed : 1;
 	u8 lt_sampling : 1, is_first_rate_nominal : 1, idle_restart : 1, packet_conservation : 1;
 	u8 probe_rtt_round_done : 1, restore_pending : 1;
+	/* A bit for each mode and each phase of PROBE_BW that there has been. */
+	u8 passed;
 	struct variant variant;
 };
 
@@ -345,10 +349,17 @@ INLINE void check_full_pipe(struct bbr *bbr, struct rate_sample *sample)
 		bbr->full_pipe = 1;
 }
 
+INLINE void pass(struct bbr *bbr, u32 phase)
+{
+	bbr->passed |= 1 << phase;
+}
+
 INLINE void check_drain(struct tcp_sock *tcp, struct bbr *bbr)
 {
 	if (bbr->mode == STARTUP && bbr->full_pipe) {
 		bbr->mode = DRAIN;
+		/* It may be over with this very ACK. */
+		pass(bbr, DRAIN);
 		tcp->snd_ssthresh = inflight_target(tcp, bbr, max_bw(bbr), GAIN_ONE);
 	}
 	if (bbr->mode == DRAIN && in_flight(tcp) <= inflight_target(tcp, bbr, max_bw(bbr), GAIN_ONE))
@@ -419,6 +430,11 @@ INLINE void set_gains(struct bbr *bbr)
 		bbr->pacing_gain = GAIN_ONE;
 		bbr->cwnd_gain = GAIN_ONE;
 	}
+	pass(bbr, bbr->mode);
+	if (bbr->mode == PROBE_BW)
+		pass(bbr, bbr->pacing_gain > GAIN_ONE   ? PROBE_UP
+			  : bbr->pacing_gain < GAIN_ONE ? PROBE_DOWN
+							: PROBE_CRUISE);
 }
 
 INLINE void set_window(struct tcp_sock *tcp, struct bbr *bbr, struct rate_sample *sample)
@@ -467,6 +483,7 @@ INLINE void report_state(struct tcp_sock *tcp, struct bbr *bbr)
 	report->mode = bbr->mode;
 	report->phase = bbr->phase;
 	report->full_pipe = bbr->full_pipe;
+	report->passed = bbr->passed;
 	ringbuf_submit(report, NO_WAKEUP);
 }
 

@@ -146,7 +146,8 @@ struct report {
 	u8 mode;
 	u8 phase;
 	u8 full_pipe;
-	u8 unused[7];
+	u8 passed;
+	u8 unused[6];
 };
 
 struct {

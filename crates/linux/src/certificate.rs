@@ -8,9 +8,12 @@ use crate::seen::Seen;
 use crate::traffic::Promptness;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::Duration;
+use rustix::param::clock_ticks_per_second;
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Instant;
 
 /// A delivery that is so late in the measured interval voids the run.
 const VOID_STALL: Duration = Duration::from_millis(10);
@@ -44,6 +47,8 @@ pub struct Certificate {
     pub emulator_cpu: f64,
     /// Share of the machine that its host took away, over the run; null where that is not told.
     pub stolen_cpu: Option<f64>,
+    /// Cores that other programs kept busy, over the run; null where that is not told.
+    pub other_cpu: Option<f64>,
     /// Whether the emulator ran before every ordinary thread.
     pub had_priority: bool,
     /// `uname -r`.
@@ -57,22 +62,25 @@ pub struct Certificate {
     /// Sysctls of both namespaces, as they were set.
     pub sysctls: BTreeMap<String, String>,
     /// What the kernel says of each flow.
-    pub flows: Vec<FlowLimits>,
+    pub flows: Vec<FlowNotes>,
     /// TCP's counters of the host of all senders that are not zero.
     pub sender_counters: BTreeMap<String, u64>,
     /// The same for all receivers.
     pub receiver_counters: BTreeMap<String, u64>,
 }
 
-/// What held a flow back besides the network, over the whole run.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct FlowLimits {
+/// What is known of a flow besides its tables, over the whole run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FlowNotes {
     /// Seconds with data to send.
     pub busy_s: f64,
     /// Of them, limited by the receive window.
     pub rwnd_limited_s: f64,
     /// Of them, limited by the send buffer.
     pub sndbuf_limited_s: f64,
+    /// Modes and phases of PROBE_BW that our own BBR has gone through, the shortest too: the program itself keeps count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<&'static str>,
 }
 
 impl Certificate {
@@ -83,8 +91,8 @@ impl Certificate {
         promptness: &Promptness,
         hosts: &[Host; 2],
         sysctls: BTreeMap<String, String>,
-        flows: Vec<FlowLimits>,
-        steal: (Option<Steal>, Option<Steal>),
+        flows: Vec<FlowNotes>,
+        machine: (Option<Machine>, Option<Machine>),
     ) -> Certificate {
         let lateness = &seen.lateness;
         let local_drops = hosts.iter().map(|host| host.local_drops().unwrap_or(0)).sum::<u64>() + seen.failed_writes;
@@ -100,7 +108,8 @@ impl Certificate {
             stalls: lateness.stalls(),
             local_drops,
             emulator_cpu: seen.cpu_s / scenario.duration.as_secs_f64(),
-            stolen_cpu: steal.0.zip(steal.1).map(|(before, after)| after.share_since(before)),
+            stolen_cpu: machine.0.zip(machine.1).map(|(before, after)| after.stolen_since(before)),
+            other_cpu: machine.0.zip(machine.1).map(|(before, after)| after.others_since(before)),
             had_priority: seen.had_priority,
             kernel: release(),
             hz: hz(),
@@ -156,25 +165,42 @@ fn cpu_model() -> String {
     model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// CPU time since the machine has started, in ticks.
+/// CPU time since the machine has started.
 #[derive(Clone, Copy, Debug)]
-pub struct Steal {
+pub struct Machine {
     stolen: u64,
     total: u64,
+    /// Of programs, in seconds: all, and this one.
+    programs_s: f64,
+    own_s: f64,
+    at: Instant,
 }
 
-impl Steal {
+impl Machine {
     /// As the kernel counts it in `/proc/stat`.
-    pub fn now() -> Option<Steal> {
+    pub fn now() -> Option<Machine> {
         let text = fs::read_to_string("/proc/stat").ok()?;
         let numbers: Vec<u64> = text.lines().next()?.split_whitespace().skip(1).flat_map(str::parse).collect();
         // user nice system idle iowait irq softirq steal
-        Some(Steal { stolen: *numbers.get(7)?, total: numbers.iter().take(8).sum() })
+        let [user, nice, system] = *numbers.first_chunk()?;
+        let own = clock_gettime(ClockId::ProcessCPUTime);
+        Some(Machine {
+            stolen: *numbers.get(7)?,
+            total: numbers.iter().take(8).sum(),
+            programs_s: (user + nice + system) as f64 / clock_ticks_per_second() as f64,
+            own_s: own.tv_sec as f64 + own.tv_nsec as f64 / 1e9,
+            at: Instant::now(),
+        })
     }
 
-    fn share_since(self, before: Steal) -> f64 {
+    fn stolen_since(self, before: Machine) -> f64 {
         let total = self.total.saturating_sub(before.total);
         if total == 0 { 0.0 } else { self.stolen.saturating_sub(before.stolen) as f64 / total as f64 }
+    }
+
+    fn others_since(self, before: Machine) -> f64 {
+        let busy_s = (self.programs_s - before.programs_s) - (self.own_s - before.own_s);
+        busy_s.max(0.0) / self.at.duration_since(before.at).as_secs_f64()
     }
 }
 

@@ -45,7 +45,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use traffic::{Application, Promptness};
 
-pub use certificate::{Certificate, FlowLimits};
+pub use certificate::{Certificate, FlowNotes};
 pub use error::{BpfFault, FlowFault, RunError};
 pub use rootless::become_root_of_own_namespace;
 pub use settings::{MAX_FLOWS, Sysctl};
@@ -171,7 +171,7 @@ pub fn run_watched(
     let hosts = [sender?, receiver?];
     let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect());
     let is_light = is_light(scenario);
-    let steal_before = certificate::Steal::now();
+    let machine_before = certificate::Machine::now();
     let clock = Clock::starting_in(LEAD);
     let devices = [&hosts[0].device, &hosts[1].device];
     let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory, Traffic::OfFlows)?;
@@ -212,10 +212,11 @@ pub fn run_watched(
         let sampled = sampler.join().map_err(|_| failed("sampler"))?;
         shared.is_over.store(true, Ordering::Relaxed);
         let seen = emulator.join().map_err(|_| failed("emulator"))??;
-        let limits = sampled.total.iter().map(|snapshot| FlowLimits::of(&snapshot.info)).collect();
-        let steal = (steal_before, certificate::Steal::now());
+        let notes = sampled.total.iter().zip(&sampled.phases);
+        let notes = notes.map(|(snapshot, phases)| FlowNotes::of(&snapshot.info, phases.clone())).collect();
+        let machine = (machine_before, certificate::Machine::now());
         let set = settings.sysctls.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
-        let certificate = Certificate::new(scenario, &seen, &shared.promptness, &hosts, set, limits, steal);
+        let certificate = Certificate::new(scenario, &seen, &shared.promptness, &hosts, set, notes, machine);
         Ok(tables::output(scenario, &shared, seen, sampled, certificate))
     })
 }

@@ -37,6 +37,8 @@ pub struct Sampled {
     pub after: Vec<Snapshot>,
     /// When the run ended.
     pub total: Vec<Snapshot>,
+    /// What each flow's controller has gone through, of those that tell.
+    pub phases: Vec<Vec<&'static str>>,
 }
 
 /// Samples the flows of a scenario until the run is over.
@@ -130,7 +132,12 @@ impl<'a> Sampler<'a> {
         }
         let mut snapshots = snapshots.into_iter();
         let mut next = || snapshots.next().unwrap_or_else(|| vec![Snapshot::default(); self.sockets.len()]);
-        Sampled { before: next(), after: next(), total: next(), recorder: self.recorder }
+        let phases = (0..self.sockets.len())
+            .map(|flow| {
+                self.reports.as_ref().and_then(|reports| reports.of(flow)).map_or_else(Vec::new, Report::passed)
+            })
+            .collect();
+        Sampled { before: next(), after: next(), total: next(), recorder: self.recorder, phases }
     }
 
     /// Sleeps, and collects what is reported meanwhile; false if the run was over before.

@@ -1,6 +1,6 @@
 //! What was seen of a run, as the rows that result tables are made of.
 
-use crate::certificate::{Certificate, FlowLimits};
+use crate::certificate::{Certificate, FlowNotes};
 use crate::kernel::release;
 use crate::sampler::{Sampled, Snapshot};
 use crate::seen::{Counts, Seen};
@@ -19,7 +19,7 @@ pub fn output(
     sampled: Sampled,
     certificate: Certificate,
 ) -> RunOutput {
-    let Sampled { mut recorder, before, after, total } = sampled;
+    let Sampled { mut recorder, before, after, total, .. } = sampled;
     let mut link_recorder = seen.recorder;
     let (series, _) = recorder.take();
     let (_, link_series) = link_recorder.take();
@@ -83,14 +83,15 @@ fn counts(seen: &Counts, Snapshot { info, delivered_bytes }: &Snapshot) -> FlowC
     }
 }
 
-impl FlowLimits {
+impl FlowNotes {
     /// As the kernel tells them.
-    pub(crate) fn of(info: &TcpInfo) -> FlowLimits {
+    pub(crate) fn of(info: &TcpInfo, phases: Vec<&'static str>) -> FlowNotes {
         let seconds = |us: u64| us as f64 / 1e6;
-        FlowLimits {
+        FlowNotes {
             busy_s: seconds(info.busy_us),
             rwnd_limited_s: seconds(info.rwnd_limited_us),
             sndbuf_limited_s: seconds(info.sndbuf_limited_us),
+            phases,
         }
     }
 }

@@ -7,12 +7,13 @@ use dumbbell_linux::{Bounds, BpfFault, FlowFault, Programs, RunError, RunOutput,
 use dumbbell_results::{Table, Values};
 use dumbbell_scenario::{Experiment, Scenario};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-/// One at a time: runs that share the machine's cores void each other.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Runs go beside each other, but for one that must have the machine to itself: where cores are shared, they may void each other.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+fn beside_others() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn scenario(text: &str) -> Arc<Scenario> {
@@ -24,12 +25,38 @@ fn attempt(text: &str, sysctls: &[Sysctl]) -> Result<RunOutput, RunError> {
     run(&scenario(text), sysctls, &Bounds { cancel: &cancel, max_memory: 1 << 30 })
 }
 
-/// The output of a run that is not void, of a few; `None` where the machine forbids it.
-fn good(text: &str) -> Option<RunOutput> {
-    let _alone = alone();
-    for _ in 0..4 {
+/// Cores that others may keep busy on a machine that has nothing else to do. A certificate is about the path; how soon sockets'
+/// owners wake up, and what a controller makes of that, is about the whole machine.
+const OTHERS: f64 = 0.05;
+
+/// The output of a run whose numbers hold. Where they do not, there is another without any beside it; if they do not hold then
+/// either, they are void if other programs were at work. `None` for what is void or forbidden by the machine.
+fn measured(text: &str, holds: impl Fn(&RunOutput) -> Result<(), String>) -> Option<RunOutput> {
+    let beside = attempts(text, 1)?;
+    if let Some(output) = beside.filter(|output| holds(output).is_ok()) {
+        return Some(output);
+    }
+    let _alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+    let Some(output) = attempts(text, 3)? else {
+        eprintln!("skipped: this machine is too busy for a run that is not void");
+        return None;
+    };
+    match (holds(&output), output.certificate.other_cpu) {
+        (Ok(()), _) => Some(output),
+        (Err(what), Some(others)) if others > OTHERS => {
+            eprintln!("void: other programs kept {others:.2} cores busy: {what}");
+            None
+        }
+        (Err(what), _) => panic!("{what}"),
+    }
+}
+
+/// The output of the first of a few runs that is not void, if one is not; `None` where the machine forbids them.
+#[expect(clippy::option_option, reason = "outside whether there are runs here, inside whether one is good")]
+fn attempts(text: &str, most: usize) -> Option<Option<RunOutput>> {
+    for _ in 0..most {
         match attempt(text, &[]) {
-            Ok(output) if output.certificate.void.is_empty() => return Some(output),
+            Ok(output) if output.certificate.void.is_empty() => return Some(Some(output)),
             Ok(output) => eprintln!("void: {}", output.certificate.void.join("; ")),
             Err(
                 error @ (RunError::Namespace(_)
@@ -44,8 +71,17 @@ fn good(text: &str) -> Option<RunOutput> {
             Err(error) => panic!("{error}"),
         }
     }
-    eprintln!("skipped: this machine is too busy for a run that is not void");
-    None
+    Some(None)
+}
+
+/// What a number must be, or words about what it is.
+macro_rules! ensure {
+    ($holds:expr, $($words:tt)+) => {
+        let holds: bool = $holds;
+        if !holds {
+            return Err(format!($($words)+));
+        }
+    };
 }
 
 fn floats<'t>(table: &'t Table, name: &str) -> &'t [f64] {
@@ -79,16 +115,21 @@ fn cubic_fills_a_path_of_one_bdp() {
         path = { rate = "20mbit", rtt = "20ms", buffer = "1bdp" }
         flows = [{ cc = "cubic" }]
     "#;
-    let Some(output) = good(text) else { return };
-    let goodput = floats(&output.flows, "goodput_mbps")[0];
-    let ideal = 20.0 * 1448.0 / 1500.0;
-    assert!((goodput / ideal - 1.0).abs() < 0.005, "{goodput} of {ideal}");
-    let rtt = floats(&output.flows, "min_rtt_ms")[0];
-    assert!((20.0..45.0).contains(&rtt), "{rtt}");
-    assert!(counts(&output.flows, "retransmits_total")[0] > 0, "the queue has overflowed");
+    let output = measured(text, |output| {
+        let goodput = floats(&output.flows, "goodput_mbps")[0];
+        let ideal = 20.0 * 1448.0 / 1500.0;
+        ensure!((goodput / ideal - 1.0).abs() < 0.005, "{goodput} of {ideal}");
+        let rtt = floats(&output.flows, "min_rtt_ms")[0];
+        ensure!(rtt < 45.0, "{rtt}");
+        ensure!(counts(&output.flows, "retransmits_total")[0] > 0, "the queue has not overflowed");
+        // A sample every 20 ms from the handshake on.
+        let samples = floats(&output.series, "cwnd").len();
+        ensure!((250..=299).contains(&samples), "{samples} samples");
+        Ok(())
+    });
+    let Some(output) = output else { return };
+    assert!(floats(&output.flows, "min_rtt_ms")[0] >= 20.0);
     assert_eq!(counts(&output.flows, "network_drops_total"), counts(&output.links, "drops_total").get(..1).unwrap());
-    // A sample every 20 ms from the handshake on.
-    assert!((250..=299).contains(&floats(&output.series, "cwnd").len()));
     assert_eq!(floats(&output.link_series, "queue_bytes").len(), 2 * 300);
 }
 
@@ -99,18 +140,16 @@ fn a_finite_transfer_completes_when_its_last_byte_is_acknowledged() {
         path = { rate = "10mbit", rtt = "100ms", buffer = "4bdp" }
         flows = [{ cc = "reno", bytes = "14480B" }]
     "#;
-    // A certificate is about the path; a busy machine may also wake the sockets' owners late, but not always.
-    let mut fastest = f64::INFINITY;
-    for _ in 0..4 {
-        let Some(output) = good(text) else { return };
-        assert_eq!(counts(&output.flows, "delivered_bytes_total"), [14_480]);
-        fastest = fastest.min(floats(&output.flows, "completion_s")[0]);
-        if fastest < 0.230 {
-            break;
-        }
-    }
+    let output = measured(text, |output| {
+        let delivered = counts(&output.flows, "delivered_bytes_total");
+        ensure!(delivered == [14_480], "{delivered:?} bytes");
+        let took = floats(&output.flows, "completion_s")[0];
+        ensure!(took < 0.230, "{took}");
+        Ok(())
+    });
+    let Some(output) = output else { return };
     // Handshake, and the initial window in one flight of ten segments of 1.2 ms.
-    assert!((0.200..0.230).contains(&fastest), "{fastest}");
+    assert!(floats(&output.flows, "completion_s")[0] >= 0.200);
 }
 
 #[test]
@@ -123,12 +162,17 @@ fn the_delay_of_a_path_is_kept() {
                 flows = [{{ cc = "cubic", rate = "1mbit" }}]
             "#
         );
-        let Some(output) = good(&text) else { return };
-        let rtt = floats(&output.flows, "min_rtt_ms")[0];
+        let least = |output: &RunOutput| floats(&output.flows, "min_rtt_ms")[0];
         let serialisation = 0.24;
         // What a busy machine adds to the fastest packet of all.
         let wake_ups = 0.5;
-        assert!(rtt >= f64::from(ms) && rtt < f64::from(ms) + serialisation + wake_ups, "{rtt} ms over {ms} ms");
+        let output = measured(&text, |output| {
+            let rtt = least(output);
+            ensure!(rtt < f64::from(ms) + serialisation + wake_ups, "{rtt} ms over {ms} ms");
+            Ok(())
+        });
+        let Some(output) = output else { return };
+        assert!(least(&output) >= f64::from(ms), "{} ms over {ms} ms", least(&output));
     }
 }
 
@@ -139,8 +183,11 @@ fn marks_of_a_queue_reach_the_kernel() {
         path = { rate = "10mbit", rtt = "20ms", buffer = "200packets", queue = { kind = "codel", ecn = true } }
         flows = [{ cc = "cubic", transport = { ecn = true } }]
     "#;
-    let Some(output) = good(text) else { return };
-    assert!(counts(&output.links, "marks_total")[0] > 0);
+    let output = measured(text, |output| {
+        ensure!(counts(&output.links, "marks_total")[0] > 0, "there are no marks");
+        Ok(())
+    });
+    let Some(output) = output else { return };
     assert_eq!(counts(&output.flows, "network_drops_total"), [0], "marked in place of dropped");
 }
 
@@ -156,15 +203,21 @@ fn our_bbrs_run_in_the_kernel_and_report_their_state() {
                 flows = [{{ cc = "bpf:{algorithm}" }}]
             "#
         );
-        let Some(output) = good(&text) else { return };
-        let goodput = floats(&output.flows, "goodput_mbps")[0] / (10.0 * 1448.0 / 1500.0);
-        assert!((0.95..1.001).contains(&goodput), "{algorithm}: {goodput}");
+        let output = measured(&text, |output| {
+            let goodput = floats(&output.flows, "goodput_mbps")[0] / (10.0 * 1448.0 / 1500.0);
+            ensure!((0.95..1.001).contains(&goodput), "{algorithm}: {goodput}");
+            let bw = *floats(&output.series, "cc_bw_mbps").last().expect("a sample");
+            ensure!((9.0..11.0).contains(&bw), "{algorithm}: {bw} Mbit/s");
+            Ok(())
+        });
+        let Some(output) = output else { return };
+        // The series may have missed the shortest of them.
+        let phases = &output.certificate.flows[0].phases;
+        let all = ["startup", "drain", "probe_bw", "probe_bw_up", "probe_bw_down", "probe_bw_cruise"];
+        assert!(all.iter().all(|phase| phases.contains(phase)), "{algorithm}: {phases:?}");
         let modes = names(&output.series, "mode");
-        assert!(["startup", "drain", "probe_bw"].iter().all(|mode| modes.contains(&mode.to_string())), "{modes:?}");
-        let bw = *floats(&output.series, "cc_bw_mbps").last().expect("a sample");
-        assert!((9.0..11.0).contains(&bw), "{algorithm}: {bw} Mbit/s");
-        let gains = floats(&output.series, "cc_pacing_gain");
-        assert!([1.25, 0.75, 1.0].iter().all(|gain| gains.contains(gain)), "{algorithm}: {gains:?}");
+        assert!(modes.iter().all(|mode| mode.is_empty() || phases.contains(&mode.as_str())), "{modes:?}");
+        assert!(modes.iter().any(|mode| mode == "probe_bw"), "{modes:?}");
     }
 }
 
@@ -177,18 +230,20 @@ fn scalable_keeps_seven_eighths_of_its_window() {
         path = { rate = "20mbit", rtt = "40ms", buffer = "1bdp" }
         flows = [{ cc = "bpf:scalable" }]
     "#;
-    let Some(output) = good(text) else { return };
-    let throughput = floats(&output.links, "throughput_mbps")[0];
-    assert!(throughput > 0.99 * 20.0, "{throughput}");
-    let windows = floats(&output.series, "cwnd");
-    let settled = &windows[windows.len() / 2..];
-    let (least, most) = settled.iter().fold((f64::MAX, 0.0_f64), |(a, b), w| (a.min(*w), b.max(*w)));
-    assert!(least < most && least >= (most * 7.0 / 8.0).floor() - 1.0, "{least} to {most}");
+    measured(text, |output| {
+        let throughput = floats(&output.links, "throughput_mbps")[0];
+        ensure!(throughput > 0.99 * 20.0, "{throughput}");
+        let windows = floats(&output.series, "cwnd");
+        let settled = &windows[windows.len() / 2..];
+        let (least, most) = settled.iter().fold((f64::MAX, 0.0_f64), |(a, b), w| (a.min(*w), b.max(*w)));
+        ensure!(least < most && least >= (most * 7.0 / 8.0).floor() - 1.0, "{least} to {most}");
+        Ok(())
+    });
 }
 
 #[test]
 fn an_algorithm_that_the_kernel_lacks_is_named_with_those_it_has() {
-    let _alone = alone();
+    let _turn = beside_others();
     let text = r#"
         duration = "1s"
         path = { rate = "10mbit", rtt = "20ms" }
@@ -215,7 +270,7 @@ fn samples_of_flows_count_as_memory() {
     };
     let cancel = AtomicBool::new(false);
     let bounds = Bounds { cancel: &cancel, max_memory: 2 << 20 };
-    let _alone = alone();
+    let _turn = beside_others();
     match run(&scenario(&text(true)), &[], &bounds) {
         Err(RunError::Namespace(_) | RunError::Tun(_)) => eprintln!("skipped"),
         Err(RunError::Memory { .. }) => assert!(run(&scenario(&text(false)), &[], &bounds).is_ok()),
@@ -225,15 +280,14 @@ fn samples_of_flows_count_as_memory() {
 
 #[test]
 fn a_run_can_be_stopped() {
-    let _alone = alone();
+    let _turn = beside_others();
     let text = r#"
-        duration = "60s"
+        duration = "1h"
         path = { rate = "10mbit", rtt = "20ms" }
-        flows = [{ cc = "reno" }, { cc = "cubic", start = "50s" }]
+        flows = [{ cc = "reno" }, { cc = "cubic", start = "50min" }]
     "#;
     let scenario = scenario(text);
     let cancel = AtomicBool::new(false);
-    let began = std::time::Instant::now();
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| run(&scenario, &[], &Bounds { cancel: &cancel, max_memory: 1 << 30 }));
         std::thread::sleep(std::time::Duration::from_millis(500));
@@ -241,7 +295,8 @@ fn a_run_can_be_stopped() {
         running.join().unwrap()
     });
     match outcome {
-        Err(RunError::Cancelled) => assert!(began.elapsed().as_secs_f64() < 10.0),
+        // Not the output of a run that has gone on for its hour.
+        Err(RunError::Cancelled) => {}
         Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => eprintln!("skipped: {error}"),
         other => panic!("{:?}", other.err()),
     }
@@ -249,7 +304,7 @@ fn a_run_can_be_stopped() {
 
 #[test]
 fn programs_reach_each_other_over_the_path() {
-    let _alone = alone();
+    let _turn = beside_others();
     let scenario = scenario(
         r#"
             duration = "1s"
@@ -269,10 +324,11 @@ fn programs_reach_each_other_over_the_path() {
             assert_eq!(output.status, 7, "nobody listens there, which the peer's kernel answers");
             let packets = output.packets.expect("it was wanted");
             let delays: Vec<f64> = floats(&packets, "delay_ms").iter().copied().filter(|ms| !ms.is_nan()).collect();
-            // A SYN and a reset for every attempt, each on its way for half of the round trip.
-            assert_eq!(delays.len(), 18);
+            // A SYN and a reset for every attempt, each on its way for half of the round trip. What is late counts from when it
+            // was due; a SYN that is answered a second late is repeated.
+            assert!(delays.len() >= 18, "{delays:?}");
             assert!(delays.iter().all(|ms| (25.0..30.0).contains(ms)), "{delays:?}");
-            assert_eq!(counts(&output.links, "arrivals_total"), [9, 9]);
+            assert!(counts(&output.links, "arrivals_total").iter().all(|&packets| packets >= 9));
         }
         Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => eprintln!("skipped: {error}"),
         Err(error) => panic!("{error}"),
@@ -281,7 +337,7 @@ fn programs_reach_each_other_over_the_path() {
 
 #[test]
 fn a_program_that_cannot_be_started_is_named() {
-    let _alone = alone();
+    let _turn = beside_others();
     let scenario =
         scenario("duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"5ms\" }\nflows = [{ cc = \"reno\" }]");
     let command = ["no-such-program".to_owned()];

@@ -19,6 +19,10 @@ const BW_UNIT: f64 = 16_777_216.0;
 /// No round-trip time yet.
 const UNKNOWN_RTT: u32 = u32::MAX;
 const PROBE_BW: u8 = 2;
+const PROBE_RTT: u8 = 3;
+/// What a BBR goes through, in the order of the bits that count it: its modes, and PROBE_BW by its gain.
+const PHASES: [&str; 7] =
+    ["startup", "drain", "probe_bw", "probe_rtt", "probe_bw_up", "probe_bw_down", "probe_bw_cruise"];
 
 /// What a BBR reports, by the names that the simulator's has.
 pub const VALUES: [&str; 11] = [
@@ -41,6 +45,7 @@ pub struct Report {
     time_ns: u64,
     port: u16,
     mode: u8,
+    passed: u8,
     /// The values of [`VALUES`].
     pub values: [f64; VALUES.len()],
 }
@@ -54,7 +59,7 @@ impl Report {
         let [bw, max_bw, policed_bw, min_rtt_us] = [8, 12, 16, 20].map(word);
         let [round, extra_acked, prior_cwnd, mss] = [24, 28, 32, 36].map(word);
         let [pacing_gain, cwnd_gain, port] = [40, 42, 44].map(half);
-        let [mode, phase, full_pipe] = [bytes[46], bytes[47], bytes[48]];
+        let [mode, phase, full_pipe, passed] = [46, 47, 48, 49].map(|at: usize| bytes[at]);
         let mbps = |bw: u32| f64::from(bw) / BW_UNIT * f64::from(mss) * 8.0;
         let values = [
             mbps(bw),
@@ -69,17 +74,17 @@ impl Report {
             if policed_bw == 0 { f64::NAN } else { mbps(policed_bw) },
             f64::from(prior_cwnd),
         ];
-        Some(Report { time_ns, port, mode, values })
+        Some(Report { time_ns, port, mode, passed, values })
     }
 
     /// The name of the mode.
     pub fn mode(&self) -> &'static str {
-        match self.mode {
-            0 => "startup",
-            1 => "drain",
-            PROBE_BW => "probe_bw",
-            _ => "probe_rtt",
-        }
+        PHASES[usize::from(self.mode.min(PROBE_RTT))]
+    }
+
+    /// What the connection has gone through so far.
+    pub fn passed(&self) -> Vec<&'static str> {
+        (0..).zip(PHASES).filter(|(bit, _)| self.passed >> bit & 1 == 1).map(|(_, name)| name).collect()
     }
 }
 
@@ -150,9 +155,10 @@ mod tests {
         for (to, half) in bytes[40..46].chunks_exact_mut(2).zip([320u16, 512, 10_003]) {
             to.copy_from_slice(&half.to_ne_bytes());
         }
-        bytes[46..49].copy_from_slice(&[PROBE_BW, 4, 1]);
+        bytes[46..50].copy_from_slice(&[PROBE_BW, 4, 1, 0b100_0111]);
         let report = Report::read(&bytes).unwrap();
         assert_eq!((report.time_ns, report.port, report.mode()), (7, 10_003, "probe_bw"));
+        assert_eq!(report.passed(), ["startup", "drain", "probe_bw", "probe_bw_cruise"]);
         assert_eq!(report.values[..9], [500.0, 1_000.0, 20.5, 1.25, 2.0, 4.0, 9.0, 1.0, 3.0]);
         assert!(report.values[9].is_nan(), "there is no policer");
         assert_eq!(report.values[10], 77.0);

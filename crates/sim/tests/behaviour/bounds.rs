@@ -1,10 +1,10 @@
 //! No run hangs, and none takes more of the machine than it may.
 
 use crate::lab::scenario;
-use cpu_time::ThreadTime;
 use dumbbell_scenario::Scenario;
 use dumbbell_sim::{Bounds, Growth, MemoryExceeded, RunError, RunOutput, SeriesSink, Table, Values, run, run_within};
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -156,23 +156,41 @@ fn a_sink_that_cannot_keep_a_piece_ends_the_run() {
     assert_eq!(error, "the time series cannot be kept: no space left");
 }
 
-/// How long a run goes on after it was cancelled `after` its begin, in CPU time: tests beside it take their share of the machine.
+/// What tells the CPU time of the calling thread to others, where the system does.
+fn own_clock() -> Option<PathBuf> {
+    Some(Path::new("/proc").join(std::fs::read_link("/proc/thread-self").ok()?).join("stat"))
+}
+
+/// The CPU time of a thread.
+fn cpu_time(clock: &Path) -> Option<Duration> {
+    const TICK: Duration = Duration::from_millis(10);
+    let text = std::fs::read_to_string(clock).ok()?;
+    let (_, numbers) = text.rsplit_once(')')?;
+    let numbers: Vec<u32> = numbers.split_whitespace().skip(12).take(2).flat_map(str::parse).collect();
+    let [user, system] = numbers[..] else { return None };
+    Some((user + system) * TICK)
+}
+
+/// How long a run goes on after it was cancelled `after` its begin, in CPU time, which does not depend on what else the machine
+/// does. Where that is not told, in real time.
 fn time_to_end(scenario: Scenario, max_memory: u64, after: Duration) -> Duration {
     let cancel = Arc::new(AtomicBool::new(false));
     let flag = cancel.clone();
+    let (tell, told) = std::sync::mpsc::channel();
     let run = std::thread::spawn(move || {
+        let clock = own_clock();
+        tell.send(clock.clone()).unwrap();
         let bounds = Bounds { cancel: &flag, max_memory, series: None };
-        let (began, cpu) = (Instant::now(), ThreadTime::now());
         let outcome = run_within(&scenario, bounds).map(|output| output.summary);
-        let ended = Instant::now();
-        (outcome, ended, cpu.elapsed().as_secs_f64() / (ended - began).as_secs_f64())
+        (outcome, clock.and_then(|clock| cpu_time(&clock)), Instant::now())
     });
+    let clock = told.recv().unwrap();
     std::thread::sleep(after);
-    let cancelled = Instant::now();
+    let (cancelled, cpu) = (Instant::now(), clock.and_then(|clock| cpu_time(&clock)));
     cancel.store(true, Ordering::Relaxed);
-    let (outcome, ended, share) = run.join().unwrap();
+    let (outcome, cpu_at_end, ended) = run.join().unwrap();
     assert!(matches!(outcome, Err(RunError::Cancelled)), "it should have been cancelled: {outcome:?}");
-    ended.duration_since(cancelled).mul_f64(share)
+    cpu.zip(cpu_at_end).map_or_else(|| ended - cancelled, |(before, after)| after - before)
 }
 
 #[test]
