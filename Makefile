@@ -19,7 +19,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo build test test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
+.PHONY: demo build test test-all test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
@@ -29,10 +29,21 @@ demo: $(VENV)/simulator
 
 build: $(VENV)/built
 
+# Rust's tests are compiled and run beside Python's, and print when both are done. Then come those that take real time, which wait
+# more than they compute: beside each other, and beside nothing else. Cases are drawn from one seed, so that nothing fails by chance.
+test: export PROPTEST_RNG_SEED ?= 1
 test: $(VENV)/built $(VENV)/dev
-	cargo test --workspace --locked
-	$(BIN)/pytest -m 'not real_time' --numprocesses auto --dist loadfile
-	$(BIN)/pytest -m real_time
+	said=$(VENV)/rust-tests.txt; \
+	cargo test --workspace --locked --no-fail-fast -- --skip on_the_kernel:: >$$said 2>&1 & rust=$$!; \
+	$(BIN)/pytest -m 'not real_time' --numprocesses auto --dist loadfile; python=$$?; \
+	wait $$rust; rust=$$?; cat $$said; test $$rust = 0 -a $$python = 0
+	RUST_TEST_THREADS=4 cargo test --workspace --locked --test ground
+	$(BIN)/pytest -m real_time --numprocesses 4
+
+# Whole where `make test` draws fewer cases and shorter runs, and drawn anew every time.
+test-all: export DUMBBELL_TEST_WHOLE = 1
+test-all:
+	$(MAKE) --no-print-directory test PROPTEST_RNG_SEED=$$(date +%s)
 
 # The Python tests with the lowest and with the newest versions that pyproject.toml allows, not those of requirements.txt.
 test-lowest test-newest: test-%: $(VENV)/builders

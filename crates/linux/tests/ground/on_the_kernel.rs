@@ -1,7 +1,4 @@
-//! Whole runs on the kernel of this machine. They take real time, and are skipped, with a message, where the machine
-//! forbids namespaces.
-
-#![cfg(target_os = "linux")]
+//! Their module has this name so that `make test` can run them while nothing else is at work: `--skip on_the_kernel::`.
 
 use dumbbell_linux::{Bounds, BpfFault, FlowFault, Programs, RunError, RunOutput, Sysctl, run, shell};
 use dumbbell_results::{Table, Values};
