@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dumbbell.commands import options
+from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, print_json, print_paths
 
 if TYPE_CHECKING:
@@ -23,12 +23,23 @@ EXAMPLES = examples(
 
 def flent(
     test: Annotated[
-        str, typer.Argument(help="tcp_1up, tcp_nup, tcp_ndown, tcp_bidirectional, rrul, rrul_be, rtt_fair, …")
+        str,
+        typer.Argument(
+            help="tcp_1up, tcp_nup, tcp_ndown, tcp_bidirectional, rrul, rrul_be, rtt_fair, …",
+            autocompletion=completion.flent_tests,
+        ),
     ],
     cc: Annotated[
-        str, typer.Option(help="Controller of uploads, and of downloads unless --download-cc says otherwise.")
+        str,
+        typer.Option(
+            help="Controller of uploads, and of downloads unless --download-cc says otherwise.",
+            autocompletion=completion.algorithms,
+        ),
     ] = "cubic",
-    download_cc: Annotated[str | None, typer.Option(help="Controller of downloads.", show_default=False)] = None,
+    download_cc: Annotated[
+        str | None,
+        typer.Option(help="Controller of downloads.", show_default=False, autocompletion=completion.algorithms),
+    ] = None,
     streams: Annotated[
         int | None, typer.Option(help="With tcp_nup and tcp_ndown: how many.", show_default=False)
     ] = None,

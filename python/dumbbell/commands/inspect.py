@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dumbbell import _core
-from dumbbell.commands import options
+from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, itemise, print_json
 
 EXPLAIN_EXAMPLES = examples(
@@ -77,7 +77,12 @@ def metrics(
 
 def columns(
     table: Annotated[
-        str | None, typer.Argument(help="A table such as flows or completions; none shows all.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="A table such as flows or completions; none shows all.",
+            show_default=False,
+            autocompletion=completion.tables,
+        ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page.")] = False,
     as_json: options.AsJson = False,
@@ -116,7 +121,7 @@ def cc_show(
         typer.Argument(
             help="Name or exact name from `dumbbell cc list`.",
             show_default=False,
-            autocompletion=lambda: algorithm_names(),
+            autocompletion=completion.algorithms,
         ),
     ],
     as_json: options.AsJson = False,
@@ -132,10 +137,3 @@ def cc_show(
         print_json(entry)
     else:
         report.algorithm(entry)
-
-
-def algorithm_names() -> list[str]:
-    """For the completion of shells."""
-    from dumbbell import catalogue
-
-    return [entry["name"] for entry in catalogue.entries()]

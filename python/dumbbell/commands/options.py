@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from dumbbell import experiment
+from dumbbell.commands import completion
 from dumbbell.console import fail
 
 if TYPE_CHECKING:
@@ -31,7 +32,12 @@ File = Annotated[
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that --out wrote.", show_default=False)]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting: --set path.loss=1% --set flows[0].cc=bbr."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Replace a setting: --set path.loss=1% --set flows[0].cc=bbr.",
+        autocompletion=completion.settings,
+    ),
 ]
 VaryRtt = Annotated[
     bool,

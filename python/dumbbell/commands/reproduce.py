@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dumbbell.commands import options
+from dumbbell.commands import completion, options
 from dumbbell.commands.running import run_parts
 from dumbbell.console import examples, fail, print_json, print_paths, show
 
@@ -26,7 +26,11 @@ EXAMPLES = examples(
 
 def reproduce(
     study: Annotated[
-        str | None, typer.Argument(help="A study such as rebbr, or a part of it such as rebbr/fig1; none lists them.")
+        str | None,
+        typer.Argument(
+            help="A study such as rebbr, or a part of it such as rebbr/fig1; none lists them.",
+            autocompletion=completion.studies,
+        ),
     ] = None,
     out: Annotated[
         Path | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dumbbell.commands import options
+from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, note, print_json
 
 EXAMPLES = examples(
@@ -25,7 +25,13 @@ def stats(
         typer.Argument(metavar="DIR", help="Directories that --out wrote; or files of Flent.", show_default=False),
     ],
     metric: Annotated[
-        str, typer.Option("--metric", "-m", help="A column (`dumbbell columns`) or jain; of Flent's files a series.")
+        str,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="A column (`dumbbell columns`) or jain; of Flent's files a series.",
+            autocompletion=completion.metrics,
+        ),
     ] = "goodput_mbps",
     by: Annotated[
         str,

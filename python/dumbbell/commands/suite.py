@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dumbbell.commands import options
+from dumbbell.commands import completion, options
 from dumbbell.commands.running import run_parts
 from dumbbell.console import examples, fail, print_json, print_paths
 
@@ -21,9 +21,18 @@ EXAMPLES = examples(
 
 def suite(
     name: Annotated[
-        str | None, typer.Argument(help="A suite such as aqm, or a part of it such as aqm/bursts; none lists them.")
+        str | None,
+        typer.Argument(
+            help="A suite such as aqm, or a part of it such as aqm/bursts; none lists them.",
+            autocompletion=completion.suites,
+        ),
     ] = None,
-    cc: Annotated[str, typer.Option("--cc", help="Controllers under test, separated by commas.")] = "cubic,bbr",
+    cc: Annotated[
+        str,
+        typer.Option(
+            "--cc", help="Controllers under test, separated by commas.", autocompletion=completion.several_algorithms
+        ),
+    ] = "cubic,bbr",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Directory for runs, tables and pictures; default out/SUITE[/PART]."),
