@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from dumbbell import storage
-from dumbbell.commands import options
+from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, print_paths
 
 if TYPE_CHECKING:
@@ -67,7 +67,11 @@ def plot(
     x: Annotated[str | None, typer.Option(metavar="SETTING", help="A swept setting, such as path.buffer.")] = None,
     y: Annotated[
         str | None,
-        typer.Option(metavar="METRIC", help="A column (`dumbbell columns`) or jain; default goodput_mbps."),
+        typer.Option(
+            metavar="METRIC",
+            help="A column (`dumbbell columns`) or jain; default goodput_mbps.",
+            autocompletion=completion.metrics,
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="SETTING", help="What lines stand for: cc, label, a swept setting.")
@@ -81,7 +85,10 @@ def plot(
         typer.Option(metavar="SETTINGS", help="A panel for each value, with shared axes: a swept setting, cc, label."),
     ] = None,
     series: Annotated[
-        list[str] | None, typer.Option(help="Also draw this column of the time series, such as pacing_mbps.")
+        list[str] | None,
+        typer.Option(
+            help="Also draw this column of the time series, such as pacing_mbps.", autocompletion=completion.series
+        ),
     ] = None,
     formats: Annotated[
         str | None, typer.Option("--format", help="Any of png, svg, pdf; default all, or what --out names.")
