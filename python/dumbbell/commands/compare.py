@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from dumbbell import experiment, storage
-from dumbbell.commands import options
+from dumbbell.commands import completion, options
 from dumbbell.commands.options import Limits, Output
 from dumbbell.commands.running import check_out, run_one, run_point
 from dumbbell.console import examples, fail, print_json, print_paths
@@ -41,6 +41,7 @@ def compare(
             help="Names from `dumbbell cc list`, also with changed parameters, NAME:PARAMETER=VALUE, as in "
             "bbr:drain_gain=0.5; with --on a file; or two results.",
             show_default=False,
+            autocompletion=completion.algorithms,
         ),
     ],
     rate: Annotated[
