@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dumbbell import experiment
-from dumbbell.commands import options
+from dumbbell.commands import completion, options
 from dumbbell.commands.compare import document
 from dumbbell.commands.running import check_out
 from dumbbell.console import examples, fail, note, print_paths, say
@@ -48,7 +48,12 @@ def report(folder: options.Folder, formats: Pages = "html,md", quiet: options.Qu
 
 def advise(
     candidates: Annotated[
-        str, typer.Option(metavar="NAMES", help="Algorithms to choose from; see `dumbbell cc list`.")
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Algorithms to choose from; see `dumbbell cc list`.",
+            autocompletion=completion.several_algorithms,
+        ),
     ] = "bbr,bbr3,cubic",
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A Mahimahi trace that the bottleneck follows.")
