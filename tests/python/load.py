@@ -35,7 +35,7 @@ class Others:
         self._begin = (time.monotonic(), *_busy_s())
 
     def cores(self) -> float:
-        """How many cores they have kept busy; all that there are where the system does not tell."""
+        """How many cores they have kept busy; without end where the system does not tell."""
         begin, all_s, own_s = self._begin
         end, all_now_s, own_now_s = time.monotonic(), *_busy_s()
         if math.isinf(all_s):
@@ -132,9 +132,9 @@ def _children_s() -> float:
 
 
 def _cpu_s(pid: int) -> float:
-    """CPU time of a process so far; nothing where the system does not tell, and what it took before counts as well."""
+    """CPU time of a process so far; without end where the system does not tell."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     except OSError:
-        return 0.0
+        return math.inf
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
