@@ -29,15 +29,18 @@ demo: $(VENV)/simulator
 
 build: $(VENV)/built
 
+# Crates by themselves would be compiled with other features, and once more; the benchmark has no tests, but libraries of its own.
+CARGO_TEST = cargo test --workspace --exclude dumbbell-bench --locked
+
 # Rust's tests are compiled and run beside Python's, and print when both are done. Then come those that take real time, which wait
 # more than they compute: beside each other, and beside nothing else. Cases are drawn from one seed, so that nothing fails by chance.
 test: export PROPTEST_RNG_SEED ?= 1
 test: $(VENV)/built $(VENV)/dev
 	said=$(VENV)/rust-tests.txt; \
-	cargo test --workspace --locked --no-fail-fast -- --skip on_the_kernel:: >$$said 2>&1 & rust=$$!; \
+	$(CARGO_TEST) --no-fail-fast -- --skip on_the_kernel:: >$$said 2>&1 & rust=$$!; \
 	$(BIN)/pytest -m 'not real_time' --numprocesses auto --dist loadfile; python=$$?; \
 	wait $$rust; rust=$$?; cat $$said; test $$rust = 0 -a $$python = 0
-	RUST_TEST_THREADS=4 cargo test --workspace --locked --test ground
+	RUST_TEST_THREADS=4 $(CARGO_TEST) --test ground
 	$(BIN)/pytest -m real_time --numprocesses 4
 
 # Whole where `make test` draws fewer cases and shorter runs, and drawn anew every time.
