@@ -72,6 +72,7 @@ fn counts(seen: &Counts, Snapshot { info, delivered_bytes }: &Snapshot) -> FlowC
         lost: UNKNOWN,
         network_drops: seen.drops,
         rtos: info.total_rto.map_or(UNKNOWN, u64::from),
+        spurious_losses: u64::from(info.dsack_dups.min(info.total_retrans)),
         probes: UNKNOWN,
         undos: UNKNOWN,
         duplicates: UNKNOWN,

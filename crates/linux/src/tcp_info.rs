@@ -31,6 +31,7 @@ pub struct TcpInfo {
     pub rwnd_limited_us: u64,
     pub sndbuf_limited_us: u64,
     pub delivered: u32,
+    pub dsack_dups: u32,
     /// `None` where the kernel does not count them (before 6.7).
     pub total_rto: Option<u16>,
 }
@@ -64,6 +65,7 @@ impl TcpInfo {
             rwnd_limited_us: long(176),
             sndbuf_limited_us: long(184),
             delivered: word(192),
+            dsack_dups: word(216),
             total_rto: field(bytes, 240).map(u16::from_ne_bytes),
         }
     }

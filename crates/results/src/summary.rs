@@ -20,6 +20,7 @@ pub struct FlowCounts {
     pub lost: u64,
     pub network_drops: u64,
     pub rtos: u64,
+    pub spurious_losses: u64,
     pub probes: u64,
     pub undos: u64,
     pub duplicates: u64,
@@ -42,6 +43,7 @@ impl FlowCounts {
             lost: both(self.lost, other.lost),
             network_drops: both(self.network_drops, other.network_drops),
             rtos: both(self.rtos, other.rtos),
+            spurious_losses: both(self.spurious_losses, other.spurious_losses),
             probes: both(self.probes, other.probes),
             undos: both(self.undos, other.undos),
             duplicates: both(self.duplicates, other.duplicates),
@@ -63,6 +65,7 @@ impl FlowCounts {
             lost: on_top(self.lost, earlier.lost),
             network_drops: on_top(self.network_drops, earlier.network_drops),
             rtos: on_top(self.rtos, earlier.rtos),
+            spurious_losses: on_top(self.spurious_losses, earlier.spurious_losses),
             probes: on_top(self.probes, earlier.probes),
             undos: on_top(self.undos, earlier.undos),
             duplicates: on_top(self.duplicates, earlier.duplicates),
@@ -168,11 +171,25 @@ pub(crate) const FLOWS: &[Declared<FlowSummary>] = &[
         "Time from the connection attempt until all data of a finite transfer was acknowledged; null if it was not.",
         |f| f.finished_at.map_or(f64::NAN, |at| at.since(f.start).as_secs_f64()),
     ),
+    Declared::float(
+        "transfer_mbps",
+        "Mbit/s",
+        "Payload of a finite transfer over the time that it took, `completion_s`; null if that is.",
+        |f| {
+            f.finished_at.map_or(f64::NAN, |at| f.total.delivered_bytes as f64 * 8e-6 / at.since(f.start).as_secs_f64())
+        },
+    ),
     Declared::float("base_rtt_ms", "ms", "Propagation delay of the route there and back.", |f| {
         f.base_rtt.as_secs_f64() * 1e3
     }),
     both!("retransmits", "segments", "Segments sent again.", retransmits),
     simulated(both!("lost", "segments", "Segments that the sender declared lost, rightly or not.", lost)),
+    both!(
+        "spurious_losses",
+        "segments",
+        "Segments declared lost that had arrived: acknowledged late (QUIC), or reported as duplicates (TCP: DSACK).",
+        spurious_losses
+    ),
     both!("network_drops", "packets", "Data packets of the flow that the network lost or dropped.", network_drops),
     both!("rto_count", "events", "Expiries of the retransmission timer.", rtos),
     simulated(both!("probe_count", "events", "Tail loss probes sent.", probes)),

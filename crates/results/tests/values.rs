@@ -47,6 +47,7 @@ fn flow_counts(first: u64) -> FlowCounts {
         lost: first + 2,
         network_drops: first + 3,
         rtos: first + 4,
+        spurious_losses: first + 15,
         probes: first + 5,
         undos: first + 6,
         duplicates: first + 7,
@@ -114,11 +115,14 @@ fn a_flow() {
             ("min_rtt_ms", "0.02"),
             ("mean_one_way_delay_ms", "25"),
             ("completion_s", "8.25"),
+            ("transfer_mbps", "0.872727273"),
             ("base_rtt_ms", "40"),
             ("retransmits", "101"),
             ("retransmits_total", "501"),
             ("lost", "102"),
             ("lost_total", "502"),
+            ("spurious_losses", "115"),
+            ("spurious_losses_total", "515"),
             ("network_drops", "103"),
             ("network_drops_total", "503"),
             ("rto_count", "104"),
@@ -463,7 +467,7 @@ fn a_call() {
 fn counts_grow_and_add_up_field_by_field() {
     let (large, small) = (flow_counts(500), flow_counts(100));
     let fields = |counts: FlowCounts| format!("{counts:?}").matches(": 400").count();
-    assert_eq!(fields(large.since(small)), 15);
+    assert_eq!(fields(large.since(small)), 16);
     assert_eq!(large.since(small).plus(small), large);
     let unknown = FlowCounts { lost: UNKNOWN, ..small };
     assert_eq!(large.since(unknown).lost, UNKNOWN);

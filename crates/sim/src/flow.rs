@@ -216,6 +216,7 @@ impl Flow {
             lost: self.ends.lost(),
             network_drops: self.traffic.drops,
             rtos: sender.rto_count,
+            spurious_losses: sender.spurious(),
             probes: sender.probe_count,
             undos: sender.undo_count,
             duplicates: receiver.duplicate_segments,

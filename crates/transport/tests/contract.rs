@@ -238,9 +238,9 @@ impl Ground for Quic {
     fn ack(&mut self, now: Time, arrived: &[usize], marks: u32, _echo: Time) {
         self.arrived.extend(arrived.iter().map(|&index| index as u32));
         assert!(self.arrived.iter().all(|number| *number < self.sent));
-        let (ranges, range_count) = highest_first(&runs(&self.arrived));
+        let ranges = runs(&self.arrived).into_iter().rev().collect();
         let ecn = EcnCounts { ect0: self.arrived.len() as u32 - marks, ect1: 0, ce: marks };
-        self.sender.on_ack(now, &QuicAck { ranges, range_count, delay_us: 0, ecn });
+        self.sender.on_ack(now, &QuicAck { ranges, delay_us: 0, ecn });
     }
     fn next_timer(&self) -> Time {
         self.sender.next_timer()

@@ -8,6 +8,7 @@
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     max_ack_delay_us: u64,
+    latest_us: u64,
     srtt_us: u64,
     rttvar_us: u64,
     min_rtt_us: u64,
@@ -17,12 +18,20 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// No sample yet. The peer delays ACKs by at most `max_ack_delay_us`.
     pub fn new(max_ack_delay_us: u64) -> RttEstimator {
-        RttEstimator { max_ack_delay_us, srtt_us: 0, rttvar_us: 0, min_rtt_us: u64::MAX, first_sample_at_us: None }
+        RttEstimator {
+            max_ack_delay_us,
+            latest_us: 0,
+            srtt_us: 0,
+            rttvar_us: 0,
+            min_rtt_us: u64::MAX,
+            first_sample_at_us: None,
+        }
     }
 
     /// A sample at `now_us` from an ACK whose reported delay is `ack_delay_us`.
     #[inline]
     pub fn sample(&mut self, now_us: u64, latest_us: u64, ack_delay_us: u64) {
+        self.latest_us = latest_us;
         self.min_rtt_us = self.min_rtt_us.min(latest_us);
         if self.first_sample_at_us.is_none() {
             self.first_sample_at_us = Some(now_us);
@@ -34,6 +43,12 @@ impl RttEstimator {
         let adjusted_us = if latest_us >= self.min_rtt_us + delay_us { latest_us - delay_us } else { latest_us };
         self.rttvar_us = (3 * self.rttvar_us + self.srtt_us.abs_diff(adjusted_us)) / 4;
         self.srtt_us = (7 * self.srtt_us + adjusted_us) / 8;
+    }
+
+    /// `latest_rtt`; 0 before the first sample.
+    #[inline]
+    pub fn latest_us(&self) -> u64 {
+        self.latest_us
     }
 
     /// `smoothed_rtt`; 0 before the first sample.
@@ -73,6 +88,7 @@ mod tests {
         assert_eq!((rtt.srtt_us(), rtt.pto_us(1_000, 25_000)), (40_000, Some(40_000 + 80_000 + 25_000)));
         rtt.sample(6, 80_000, 0);
         assert_eq!((rtt.srtt_us(), rtt.min_rtt_us(), rtt.first_sample_at_us()), (45_000, 40_000, Some(5)));
+        assert_eq!(rtt.latest_us(), 80_000);
     }
 
     #[test]

@@ -17,9 +17,11 @@ pub fn endpoints(config: &TransportConfig, controller: Box<dyn Controller>) -> (
 
 impl Endpoint for QuicSender {
     fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
-        if let Some(ack) = QuicAck::decode(packet.payload) {
+        let mut ack = std::mem::take(&mut self.latest_ack);
+        if ack.decode(packet.payload).is_some() {
             self.on_ack(now, &ack);
         }
+        self.latest_ack = ack;
     }
 
     fn on_timer(&mut self, now: Time) {
@@ -124,21 +126,31 @@ impl QuicSender {
 impl QuicReceiver {
     #[inline(never)]
     fn encode_ack(&mut self, now: Time, payload: &mut Vec<u8>) -> Datagram {
-        self.acknowledge(now).encode(payload);
-        Datagram { size: QuicAck::WIRE_SIZE, ecn: Ecn::NotEct }
+        let (delay_us, ecn) = self.acknowledge(now);
+        encode_ack(payload, self.ranges(), delay_us, ecn);
+        Datagram { size: QuicAck::WIRE_SIZE + further_ranges(self.ranges()), ecn: Ecn::NotEct }
     }
 }
 
 impl QuicPacket {
     const BYTES: usize = 17;
+    /// Bits of the last of these bytes.
+    const RETRANSMISSION: u8 = 1;
+    const ASKS: u8 = 2;
+    const KNOWS: u8 = 4;
 
     #[inline]
     fn encode(&self, bytes: &mut Vec<u8>) {
         let mut fixed = [0; QuicPacket::BYTES];
         fixed[..8].copy_from_slice(&pair(self.number, self.seq));
         fixed[8..16].copy_from_slice(&self.sent_at.as_nanos().to_le_bytes());
-        fixed[16] = u8::from(self.is_retransmission);
+        fixed[16] = u8::from(self.is_retransmission)
+            | if self.ack_frequency.is_some() { QuicPacket::ASKS } else { 0 }
+            | if self.known_up_to.is_some() { QuicPacket::KNOWS } else { 0 };
         bytes.extend_from_slice(&fixed);
+        if let Some(number) = self.known_up_to {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
         if let Some(AckFrequency { every, delay_us }) = self.ack_frequency {
             bytes.extend_from_slice(&every.to_le_bytes());
             bytes.extend_from_slice(&delay_us.to_le_bytes());
@@ -147,15 +159,22 @@ impl QuicPacket {
 
     #[inline]
     fn decode(packet: Arrival<'_>) -> Option<QuicPacket> {
-        let bytes: &[u8; QuicPacket::BYTES] = packet.payload.first_chunk()?;
+        let (bytes, mut rest) = packet.payload.split_first_chunk::<{ QuicPacket::BYTES }>()?;
+        let bits = bytes[16];
+        let mut known_up_to = None;
+        if bits & QuicPacket::KNOWS != 0 {
+            known_up_to = u32_at(rest, 0);
+            rest = rest.get(4..)?;
+        }
         Some(QuicPacket {
             number: u32_at(bytes, 0)?,
             seq: u32_at(bytes, 4)?,
             sent_at: Time::from_nanos(u64::from_le_bytes(*bytes[8..].first_chunk()?)),
-            is_retransmission: bytes[16] != 0,
+            is_retransmission: bits & QuicPacket::RETRANSMISSION != 0,
             len: packet.size.checked_sub(PACKET_OVERHEAD)?,
             ecn: packet.ecn,
-            ack_frequency: packet.payload.get(QuicPacket::BYTES..).and_then(AckFrequency::decode),
+            ack_frequency: if bits & QuicPacket::ASKS != 0 { AckFrequency::decode(rest) } else { None },
+            known_up_to,
         })
     }
 }
@@ -167,35 +186,53 @@ impl AckFrequency {
     }
 }
 
+/// Writes an ACK: its ranges, of which `lowest_first` has the lowest first, from the highest down.
+#[inline]
+fn encode_ack(bytes: &mut Vec<u8>, lowest_first: &[SackBlock], delay_us: u32, ecn: EcnCounts) {
+    let EcnCounts { ect0, ect1, ce } = ecn;
+    // In one piece: two halves that were written a moment ago and are read as one would be waited for.
+    let mut head = [0; QuicAck::HEAD];
+    head[..8].copy_from_slice(&pair(delay_us, ect0));
+    head[8..].copy_from_slice(&pair(ect1, ce));
+    bytes.reserve(QuicAck::HEAD + lowest_first.len() * QuicAck::RANGE);
+    bytes.extend_from_slice(&head);
+    for range in lowest_first.iter().rev() {
+        bytes.extend_from_slice(&pair(range.start, range.end));
+    }
+}
+
+/// The bytes on the wire of ranges beyond those for which every ACK has room (RFC 9000, section 19.3.1): a gap and a length each.
+#[inline]
+fn further_ranges(lowest_first: &[SackBlock]) -> u16 {
+    let count = lowest_first.len().saturating_sub(QuicAck::FEW_RANGES);
+    let gap = |pair: &[SackBlock]| varint(pair[1].start - pair[0].end - 1) + varint(pair[0].end - pair[0].start - 1);
+    lowest_first.windows(2).take(count).map(gap).sum()
+}
+
+/// Bytes of a variable-length integer (RFC 9000, section 16).
+fn varint(value: u32) -> u16 {
+    match value {
+        0..64 => 1,
+        64..16_384 => 2,
+        _ => 4,
+    }
+}
+
 impl QuicAck {
     const HEAD: usize = 16;
     const RANGE: usize = 8;
 
-    // By its fields: two that were written a moment ago and are read as one would be waited for.
+    /// Takes over what was encoded; `None` for what is no ACK.
     #[inline]
-    fn encode(self, bytes: &mut Vec<u8>) {
-        let QuicAck { ranges: [first, second, third], range_count, delay_us, ecn: EcnCounts { ect0, ect1, ce } } = self;
-        let length = bytes.len() + QuicAck::HEAD + usize::from(range_count) * QuicAck::RANGE;
-        let mut all = [0; QuicAck::HEAD + QuicAck::MAX_RANGES * QuicAck::RANGE];
-        all[..8].copy_from_slice(&pair(delay_us, ect0));
-        all[8..16].copy_from_slice(&pair(ect1, ce));
-        all[16..24].copy_from_slice(&pair(first.start, first.end));
-        all[24..32].copy_from_slice(&pair(second.start, second.end));
-        all[32..].copy_from_slice(&pair(third.start, third.end));
-        bytes.extend_from_slice(&all);
-        bytes.truncate(length);
-    }
-
-    #[inline]
-    fn decode(bytes: &[u8]) -> Option<QuicAck> {
-        let delay_us = u32_at(bytes, 0)?;
-        let ecn = EcnCounts { ect0: u32_at(bytes, 4)?, ect1: u32_at(bytes, 8)?, ce: u32_at(bytes, 12)? };
-        let mut ack = QuicAck { ranges: Default::default(), range_count: 0, delay_us, ecn };
-        for (range, bytes) in ack.ranges.iter_mut().zip(bytes[QuicAck::HEAD..].chunks_exact(QuicAck::RANGE)) {
-            *range = SackBlock { start: u32_at(bytes, 0)?, end: u32_at(bytes, 4)? };
-            ack.range_count += 1;
+    fn decode(&mut self, bytes: &[u8]) -> Option<()> {
+        let (head, ranges) = bytes.split_first_chunk::<{ QuicAck::HEAD }>()?;
+        self.delay_us = u32_at(head, 0)?;
+        self.ecn = EcnCounts { ect0: u32_at(head, 4)?, ect1: u32_at(head, 8)?, ce: u32_at(head, 12)? };
+        self.ranges.clear();
+        for range in ranges.chunks_exact(QuicAck::RANGE) {
+            self.ranges.push(SackBlock { start: u32_at(range, 0)?, end: u32_at(range, 4)? });
         }
-        Some(ack)
+        Some(())
     }
 }
 
@@ -220,30 +257,47 @@ mod tests {
         fn packets_and_acks_arrive_as_they_were_sent(
             (number, seq, len) in (any::<u32>(), any::<u32>(), 0u16..1_500),
             (nanos, is_retransmission) in (any::<u64>(), any::<bool>()),
-            asked in any::<Option<(u16, u32)>>(),
-            ranges in prop::collection::vec((any::<u32>(), any::<u32>()), 0..=QuicAck::MAX_RANGES),
+            (asked, known_up_to) in (any::<Option<(u16, u32)>>(), any::<Option<u32>>()),
+            mut cuts in prop::collection::btree_set(0u32..1 << 30, 0..=2 * 256),
             (delay_us, ect0, ect1, ce) in (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()),
         ) {
             let sent_at = Time::from_nanos(nanos);
             let ack_frequency = asked.map(|(every, delay_us)| AckFrequency { every, delay_us });
-            let packet = QuicPacket { number, seq, len, ecn: Ecn::Ect0, is_retransmission, sent_at, ack_frequency };
+            let packet =
+                QuicPacket { number, seq, len, ecn: Ecn::Ect0, is_retransmission, sent_at, ack_frequency, known_up_to };
             let mut payload = Vec::new();
             packet.encode(&mut payload);
             let arrival = Arrival { size: len + PACKET_OVERHEAD, ecn: Ecn::Ce, payload: &payload };
             prop_assert_eq!(QuicPacket::decode(arrival), Some(QuicPacket { ecn: Ecn::Ce, ..packet }));
-            let mut ack = QuicAck { ranges: Default::default(), range_count: u8::try_from(ranges.len()).unwrap(), delay_us, ecn: EcnCounts { ect0, ect1, ce } };
-            for (place, (start, end)) in ack.ranges.iter_mut().zip(ranges) {
-                *place = SackBlock { start, end };
+
+            let mut lowest_first = Vec::new();
+            while let (Some(start), Some(end)) = (cuts.pop_first(), cuts.pop_first()) {
+                lowest_first.push(SackBlock { start, end });
             }
+            let ecn = EcnCounts { ect0, ect1, ce };
             payload.clear();
-            ack.encode(&mut payload);
-            prop_assert_eq!(QuicAck::decode(&payload), Some(ack));
+            encode_ack(&mut payload, &lowest_first, delay_us, ecn);
+            let mut ack = QuicAck { ranges: vec![SackBlock { start: 1, end: 2 }], ..QuicAck::default() };
+            prop_assert!(ack.decode(&payload).is_some());
+            prop_assert_eq!(ack, QuicAck { ranges: lowest_first.into_iter().rev().collect(), delay_us, ecn });
         }
 
         #[test]
         fn bytes_that_are_no_packet_are_none(payload in prop::collection::vec(any::<u8>(), 0..16)) {
             prop_assert_eq!(QuicPacket::decode(Arrival { size: 100, ecn: Ecn::NotEct, payload: &payload }), None);
-            prop_assert_eq!(QuicAck::decode(&payload), None);
+            prop_assert_eq!(QuicAck::default().decode(&payload), None);
         }
+    }
+
+    #[test]
+    fn ranges_beyond_the_third_lengthen_an_ack_by_what_their_numbers_take() {
+        let ranges = |starts: &[(u32, u32)]| -> Vec<SackBlock> {
+            starts.iter().map(|&(start, end)| SackBlock { start, end }).collect()
+        };
+        let three = [(100_000, 100_001), (100_002, 100_003), (100_004, 100_005)];
+        assert_eq!(further_ranges(&ranges(&three)), 0);
+        assert_eq!(further_ranges(&ranges(&[&[(99_900, 99_950)], &three[..]].concat())), 1 + 1);
+        assert_eq!(further_ranges(&ranges(&[&[(99_800, 99_900)], &three[..]].concat())), 2 + 2);
+        assert_eq!(further_ranges(&ranges(&[&[(0, 10), (20_000, 60_000)], &three[..]].concat())), 4 + 4 + 4 + 1);
     }
 }

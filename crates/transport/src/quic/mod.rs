@@ -6,8 +6,8 @@
 //! Two profiles share the code: `quic` (RFC 9002) and `dqc`, the user-space framework of Zhang's study, which differs in
 //! its thresholds, its timeout, its ACK for every packet, and its clock of 1 ms.
 //!
-//! An ACK carries the three highest ranges of packet numbers. Real ones may carry more, which matters only when several
-//! ACKs in a row are lost.
+//! An ACK carries the highest ranges of packet numbers, as many as `ack_ranges` says. Once a round trip a sender that has got
+//! several tells the receiver so, which forgets the ranges of that ACK (RFC 9000, sections 13.2.3 and 13.2.4).
 
 mod clock;
 mod endpoint;
@@ -48,6 +48,8 @@ pub struct QuicPacket {
     pub sent_at: Time,
     /// How often the receiver is asked to acknowledge from now on, where the sender asks (an ACK_FREQUENCY frame).
     pub ack_frequency: Option<AckFrequency>,
+    /// The largest number in an ACK that the sender has got: the receiver may forget the ranges up to it.
+    pub known_up_to: Option<u32>,
 }
 
 /// How often a receiver acknowledges (draft-ietf-quic-ack-frequency).
@@ -60,12 +62,10 @@ pub struct AckFrequency {
 }
 
 /// An ACK frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuicAck {
-    /// Ranges of packet numbers that have arrived, highest first. Only the first `range_count` count.
-    pub ranges: [SackBlock; QuicAck::MAX_RANGES],
-    /// Number of valid entries of `ranges`.
-    pub range_count: u8,
+    /// Ranges of packet numbers that have arrived, highest first.
+    pub ranges: Vec<SackBlock>,
     /// ACK delay: time from the arrival of the packet with the largest number to this ACK, in microseconds.
     pub delay_us: u32,
     /// Packets that have arrived, by their ECN bits.
@@ -95,16 +95,10 @@ impl QuicPacket {
 }
 
 impl QuicAck {
-    /// Most ranges in an ACK.
-    pub const MAX_RANGES: usize = 3;
-    /// Length on the wire in bytes: IPv4, UDP, short header, authentication tag and an ACK frame with few ranges.
+    /// Length on the wire in bytes: IPv4, UDP, short header, authentication tag and an ACK frame of few ranges.
     pub const WIRE_SIZE: u16 = 70;
-
-    /// The valid ranges.
-    #[inline]
-    pub fn ranges(&self) -> &[SackBlock] {
-        &self.ranges[..usize::from(self.range_count)]
-    }
+    /// So many ranges have room in that.
+    pub const FEW_RANGES: usize = 3;
 }
 
 /// Parameters of the QUIC-like endpoints; defaults are RFC 9002's.
@@ -124,6 +118,9 @@ pub struct QuicConfig {
     /// Longest time by which the receiver delays an ACK.
     #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9000, section 18.2: max_ack_delay"))]
     pub max_ack_delay: Duration,
+    /// Most ranges of packet numbers that the receiver remembers, and that an ACK carries.
+    #[schemars(range(min = 1, max = 256), extend("x-unit" = "ranges", "x-source" = "RFC 9000, section 13.2.3; stacks: 32 to 256"))]
+    pub ack_ranges: u32,
     /// ACKs a round trip that the sender asks for: the receiver acknowledges each so many packets as the pacing rate sends in
     /// that share of the smoothed RTT, from `ack_every` to 64, and delays an ACK by no more than that share; 0 leaves it to
     /// `ack_every`.
@@ -190,6 +187,7 @@ impl Default for QuicConfig {
             time_threshold_eighths: 9,
             granularity: Duration::from_millis(1),
             max_ack_delay: Duration::from_millis(25),
+            ack_ranges: 64,
             acks_per_rtt: 0,
             timeout: Timeout::Probe,
             timeout_min: Duration::ZERO,

@@ -6,9 +6,6 @@ use crate::{ReceiverStats, SackBlock, TransportConfig};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 
-/// Ranges of packet numbers that a receiver remembers (RFC 9000 leaves the number open; 32 is usual).
-const MAX_REMEMBERED: usize = 32;
-
 /// Where a packet number stands among those received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -25,6 +22,8 @@ enum Place {
 pub struct QuicReceiver {
     /// Ranges of packet numbers received, lowest first.
     ranges: Vec<SackBlock>,
+    /// So many are remembered.
+    most_ranges: usize,
     largest_at: Time,
     unacked: u32,
     ack_at: Time,
@@ -45,6 +44,7 @@ impl QuicReceiver {
     pub fn new(config: &TransportConfig) -> QuicReceiver {
         QuicReceiver {
             ranges: Vec::new(),
+            most_ranges: config.quic.ack_ranges.max(1) as usize,
             largest_at: Time::ZERO,
             unacked: 0,
             ack_at: Time::NEVER,
@@ -89,6 +89,9 @@ impl QuicReceiver {
             self.ack_every = u32::from(every);
             self.max_ack_delay = Duration::from_micros(u64::from(delay_us));
         }
+        if let Some(number) = packet.known_up_to {
+            self.forget(number);
+        }
         // The bits of a copy are not counted.
         let marked = place != Place::Known && self.count_bits(packet.ecn);
         self.unacked += 1;
@@ -107,7 +110,10 @@ impl QuicReceiver {
     /// The ACK that has to be sent now, if any.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<QuicAck> {
-        self.must_acknowledge().then(|| self.acknowledge(now))
+        self.must_acknowledge().then(|| {
+            let (delay_us, ecn) = self.acknowledge(now);
+            QuicAck { ranges: self.ranges.iter().rev().copied().collect(), delay_us, ecn }
+        })
     }
 
     /// Whether an ACK has to be sent now.
@@ -167,9 +173,7 @@ impl QuicReceiver {
         if number >= highest_end {
             self.largest_at = now;
             self.ranges.push(SackBlock { start: number, end: number + 1 });
-            if self.ranges.len() > MAX_REMEMBERED {
-                self.ranges.remove(0);
-            }
+            self.forget_lowest();
             return if number == highest_end { Place::Next } else { Place::Other };
         }
         let index = self.ranges.partition_point(|range| range.end < number);
@@ -190,8 +194,25 @@ impl QuicReceiver {
             self.ranges[index].start = number;
         } else {
             self.ranges.insert(index, SackBlock { start: number, end: number + 1 });
+            self.forget_lowest();
         }
         Place::Other
+    }
+
+    /// Keeps no more ranges than an ACK carries.
+    fn forget_lowest(&mut self) {
+        if self.ranges.len() > self.most_ranges {
+            self.ranges.remove(0);
+        }
+    }
+
+    /// The sender has got an ACK with this largest number: what that ACK told is told no more. A packet below it that arrives
+    /// late is acknowledged all the same.
+    #[inline(never)]
+    fn forget(&mut self, number: u32) {
+        let told = self.ranges.partition_point(|range| range.end <= number.saturating_add(1));
+        // The highest range holds the largest number, which every ACK names.
+        self.ranges.drain(..told.min(self.ranges.len().saturating_sub(1)));
     }
 
     /// The next part of the stream has arrived.
@@ -219,31 +240,20 @@ impl QuicReceiver {
         }
     }
 
-    /// The ranges that an ACK tells of, highest first, and how many these are.
+    /// The ranges that an ACK tells of, lowest first.
     #[inline]
-    fn highest_ranges(&self) -> ([SackBlock; QuicAck::MAX_RANGES], u8) {
-        if let Some(&[third, second, highest]) = self.ranges.last_chunk() {
-            return ([highest, second, third], 3);
-        }
-        let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
-        let mut count = 0;
-        for (place, range) in ranges.iter_mut().zip(self.ranges.iter().rev()) {
-            *place = *range;
-            count += 1;
-        }
-        (ranges, count)
+    pub(super) fn ranges(&self) -> &[SackBlock] {
+        &self.ranges
     }
 
-    /// The ACK that [has to be sent](Self::must_acknowledge).
+    /// The delay and the counts of the ACK that [has to be sent](Self::must_acknowledge), which is counted as sent.
     #[inline]
-    pub(super) fn acknowledge(&mut self, now: Time) -> QuicAck {
+    pub(super) fn acknowledge(&mut self, now: Time) -> (u32, EcnCounts) {
         self.must_ack = false;
         self.unacked = 0;
         self.ack_at = Time::NEVER;
         self.stats.acks_sent += 1;
-        let (ranges, range_count) = self.highest_ranges();
-        let delay_us = u32::try_from(now.since(self.largest_at).as_micros()).unwrap_or(u32::MAX);
-        QuicAck { ranges, range_count, delay_us, ecn: self.ecn }
+        (u32::try_from(now.since(self.largest_at).as_micros()).unwrap_or(u32::MAX), self.ecn)
     }
 }
 
@@ -257,28 +267,46 @@ mod tests {
         }
     }
 
-    #[test]
-    fn with_each_new_range_the_lowest_is_forgotten_also_where_late_packets_have_added_some() {
-        let mut receiver = QuicReceiver::new(&TransportConfig::default());
-        receive(&mut receiver, (0..32).map(|n| 4 * n));
-        receive(&mut receiver, [2, 6]);
-        assert_eq!(receiver.ranges.len(), MAX_REMEMBERED + 2);
-        receive(&mut receiver, (32..100).map(|n| 4 * n));
-        assert_eq!(receiver.ranges.len(), MAX_REMEMBERED + 2);
-        assert_eq!(receiver.ranges[0].start, 4 * 66);
+    fn told(receiver: &mut QuicReceiver) -> Vec<(u32, u32)> {
+        receiver.must_ack = true;
+        let ack = receiver.poll_transmit(Time::ZERO).unwrap();
+        ack.ranges.iter().map(|range| (range.start, range.end)).collect()
     }
 
     #[test]
-    fn an_ack_tells_of_the_highest_ranges_highest_first() {
+    fn as_many_ranges_are_remembered_as_an_ack_carries() {
+        let mut config = TransportConfig::default();
+        for most in [1, 32, 256] {
+            config.quic.ack_ranges = most;
+            let mut receiver = QuicReceiver::new(&config);
+            receive(&mut receiver, (0..most + 68).map(|n| 4 * n));
+            let ranges = told(&mut receiver);
+            assert_eq!(ranges.len(), most as usize);
+            assert_eq!(ranges.last().unwrap().0, 4 * 68);
+        }
+    }
+
+    #[test]
+    fn an_ack_tells_of_the_ranges_highest_first() {
         let mut receiver = QuicReceiver::new(&TransportConfig::default());
-        let starts = |receiver: &mut QuicReceiver| {
-            let ack = receiver.acknowledge(Time::ZERO);
-            ack.ranges().iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
-        };
-        assert_eq!(starts(&mut receiver), []);
+        assert_eq!(told(&mut receiver), []);
         receive(&mut receiver, [0, 1, 4]);
-        assert_eq!(starts(&mut receiver), [(4, 5), (0, 2)]);
+        assert_eq!(told(&mut receiver), [(4, 5), (0, 2)]);
         receive(&mut receiver, [6, 8, 9]);
-        assert_eq!(starts(&mut receiver), [(8, 10), (6, 7), (4, 5)]);
+        assert_eq!(told(&mut receiver), [(8, 10), (6, 7), (4, 5), (0, 2)]);
+    }
+
+    #[test]
+    fn what_the_sender_knows_is_told_no_more_and_late_packets_are() {
+        let mut receiver = QuicReceiver::new(&TransportConfig::default());
+        receive(&mut receiver, [0, 2, 4, 6, 7, 10]);
+        receiver.forget(7);
+        assert_eq!(told(&mut receiver), [(10, 11)]);
+        receive(&mut receiver, [3]);
+        assert_eq!(told(&mut receiver), [(10, 11), (3, 4)]);
+        receiver.forget(10);
+        assert_eq!(told(&mut receiver), [(10, 11)], "the largest number stays");
+        receive(&mut receiver, [11]);
+        assert_eq!(told(&mut receiver), [(10, 12)]);
     }
 }

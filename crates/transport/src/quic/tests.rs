@@ -143,12 +143,8 @@ fn the_packet_threshold_of_three_waits_for_three_later_packets() {
         sender.establish(Time::ZERO, ONE_WAY * 2);
         sender.write(Time::ZERO, 10, 1350);
         while sender.poll_transmit(Time::ZERO).is_some() {}
-        let mut ranges = [SackBlock::default(); 3];
-        ranges[0] = SackBlock { start: 1, end: 3 };
-        sender.on_ack(
-            Time::ZERO + ONE_WAY * 2,
-            &QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts::default() },
-        );
+        let ranges = vec![SackBlock { start: 1, end: 3 }];
+        sender.on_ack(Time::ZERO + ONE_WAY * 2, &QuicAck { ranges, ..QuicAck::default() });
         sender.view().lost
     };
     assert_eq!((early("quic"), early("dqc")), (0, 1));
@@ -255,11 +251,10 @@ fn a_mark_reduces_once_like_a_loss() {
     sender.write(Time::ZERO, 100, 1350);
     while sender.poll_transmit(Time::ZERO).is_some() {}
     for (end, marks) in [(2, 1), (4, 2), (6, 2)] {
-        let mut ranges = [SackBlock::default(); 3];
-        ranges[0] = SackBlock { start: 0, end };
+        let ranges = vec![SackBlock { start: 0, end }];
         sender.on_ack(
             Time::ZERO + ONE_WAY * 2,
-            &QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts { ect0: end - marks, ect1: 0, ce: marks } },
+            &QuicAck { ranges, delay_us: 0, ecn: EcnCounts { ect0: end - marks, ect1: 0, ce: marks } },
         );
     }
     assert_eq!((sender.control().cwnd, sender.view().delivered_ce), (5, 2));
@@ -308,13 +303,9 @@ fn a_coarse_clock_shows_round_trip_times_in_its_steps() {
     sender.write(Time::ZERO, 1, 1350);
     let sent_at = Time::ZERO + Duration::from_micros(10_500);
     assert_eq!(sender.poll_transmit(sent_at).unwrap().sent_at, sent_at);
-    let mut ranges = [SackBlock::default(); 3];
-    ranges[0] = SackBlock { start: 0, end: 1 };
+    let ranges = vec![SackBlock { start: 0, end: 1 }];
     // 40.8 ms later, but the clock shows 10 and 51 ms.
-    sender.on_ack(
-        sent_at + Duration::from_micros(40_800),
-        &QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts::default() },
-    );
+    sender.on_ack(sent_at + Duration::from_micros(40_800), &QuicAck { ranges, delay_us: 0, ecn: EcnCounts::default() });
     assert_eq!(sender.last_sample().rtt_us, 41_000);
 }
 
@@ -461,12 +452,8 @@ fn by_hand(config: &TransportConfig) -> QuicSender {
 }
 
 fn ack(sender: &mut QuicSender, at_ms: u64, received: &[(u32, u32)]) {
-    let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
-    for (place, &(start, end)) in ranges.iter_mut().zip(received) {
-        *place = SackBlock { start, end };
-    }
-    let range_count = u8::try_from(received.len()).unwrap();
-    let ack = QuicAck { ranges, range_count, delay_us: 0, ecn: EcnCounts::default() };
+    let ranges = received.iter().map(|&(start, end)| SackBlock { start, end }).collect();
+    let ack = QuicAck { ranges, ..QuicAck::default() };
     sender.on_ack(Time::ZERO + Duration::from_millis(at_ms), &ack);
 }
 
@@ -492,10 +479,9 @@ fn a_reduction_stays_when_a_mark_made_it_or_undo_is_off() {
     assert_eq!((sender.control().cwnd, sender.stats().undo_count, sender.view().delivered), (5, 0, 6));
 
     let mut sender = by_hand(&TransportConfig { ecn: EcnUse::Classic, ..profile("quic") });
-    let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
-    ranges[0] = SackBlock { start: 0, end: 2 };
+    let ranges = vec![SackBlock { start: 0, end: 2 }];
     let now = Time::ZERO + ONE_WAY * 2;
-    sender.on_ack(now, &QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts { ect0: 1, ect1: 0, ce: 1 } });
+    sender.on_ack(now, &QuicAck { ranges, delay_us: 0, ecn: EcnCounts { ect0: 1, ect1: 0, ce: 1 } });
     ack(&mut sender, 41, &[(3, 9), (0, 2)]);
     ack(&mut sender, 42, &[(0, 9)]);
     assert_eq!((sender.control().cwnd, sender.stats().undo_count, sender.view().lost), (5, 0, 1));

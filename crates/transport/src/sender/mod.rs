@@ -84,6 +84,16 @@ pub struct SenderStats {
     pub recovery_count: u64,
     /// Duplicates the receiver reported (DSACK).
     pub dsacked_segments: u64,
+    /// Packets declared lost that were acknowledged afterwards, where their numbers tell (QUIC).
+    pub spurious_losses: u64,
+}
+
+impl SenderStats {
+    /// Packets declared lost that had arrived, as far as the sender hears of them.
+    pub fn spurious(&self) -> u64 {
+        // More duplicates than repairs are copies that the network made.
+        self.spurious_losses + self.dsacked_segments.min(self.retransmitted_segments)
+    }
 }
 
 /// A TCP sender.

@@ -5,7 +5,7 @@ use super::super::{QuicAck, QuicPacket};
 use super::QuicSender;
 use crate::SackBlock;
 use dumbbell_cc::{AckFlags, CaState, Event, RateSample};
-use dumbbell_units::Time;
+use dumbbell_units::{Time, claimed};
 
 /// The connection before the ACK.
 #[derive(Clone, Copy, Debug)]
@@ -14,21 +14,45 @@ struct Prior {
     delivered: u64,
 }
 
-/// The ranges of the ACK before, of which everything is known.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
-    ranges: [SackBlock; QuicAck::MAX_RANGES],
-    count: u8,
-}
+/// The ranges of the ACK before, highest first, of which everything is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told(Vec<SackBlock>);
 
 impl Told {
+    /// Bytes of memory [claimed].
+    pub fn memory(&self) -> u64 {
+        claimed::<SackBlock>(self.0.len(), self.0.capacity())
+    }
+
     /// The packets by which an ACK has more than this one, if all it does is to continue the highest range.
     #[inline]
-    fn continued_by(&self, ack: &QuicAck) -> Option<SackBlock> {
-        let [told, below @ ..] = &self.ranges;
-        let [told_now, below_now @ ..] = &ack.ranges;
-        let is_continued = self.count == ack.range_count && told.start == told_now.start && below == below_now;
+    fn continued_by(&self, ranges: &[SackBlock]) -> Option<SackBlock> {
+        let ([told, below @ ..], [told_now, below_now @ ..]) = (&self.0[..], ranges) else { return None };
+        let is_continued = told.start == told_now.start && below == below_now;
         is_continued.then_some(SackBlock { start: told.end, end: told_now.end })
+    }
+
+    /// Calls `on_new` with the parts of `ranges` that this has not, highest range first.
+    fn for_each_new(&self, ranges: &[SackBlock], mut on_new: impl FnMut(SackBlock)) {
+        let mut known = self.0.iter().copied().peekable();
+        for range in ranges {
+            while known.next_if(|told| told.start >= range.end).is_some() {}
+            let mut end = range.end;
+            while let Some(told) = known.peek().copied().filter(|told| told.end > range.start) {
+                if told.end < end {
+                    on_new(SackBlock { start: told.end, end });
+                }
+                end = end.min(told.start);
+                if end <= range.start {
+                    // The next range may be a part of it, too.
+                    break;
+                }
+                known.next();
+            }
+            if range.start < end {
+                on_new(SackBlock { start: range.start, end });
+            }
+        }
     }
 }
 
@@ -46,7 +70,7 @@ impl QuicSender {
         let prior = Prior { in_flight: self.view.in_flight(), delivered: self.view.delivered };
         self.sample = RateSample { prior_in_flight: prior.in_flight, ..RateSample::invalid() };
 
-        let Some(largest) = ack.ranges().first().map(|range| range.end - 1) else { return };
+        let Some(largest) = ack.ranges.first().map(|range| range.end - 1) else { return };
         if largest >= self.sent.next_number() {
             return;
         }
@@ -90,12 +114,15 @@ impl QuicSender {
     /// Acknowledges the packets of an ACK and takes its RTT sample. Returns how many of them were sent after recovery began.
     fn acknowledge_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
         let newest = self.sent.get(largest).filter(|sent| sent.fate == Fate::InFlight).map(|sent| sent.at.sent_us);
-        let mut grew_by = 0;
-        let more = self.told.continued_by(ack);
-        for range in more.as_ref().map_or(ack.ranges(), std::slice::from_ref) {
-            grew_by += self.acknowledge_range(range);
-        }
-        self.told = Told { ranges: ack.ranges, count: ack.range_count };
+        let grew_by = match self.told.continued_by(&ack.ranges) {
+            Some(more) => {
+                if let Some(told) = self.told.0.first_mut() {
+                    told.end = more.end;
+                }
+                self.acknowledge_range(&more)
+            }
+            None => self.acknowledge_new_ranges(ack, largest),
+        };
         self.sent.note_largest_acked(largest);
         if let Some(sent_us) = newest {
             let rtt_us = (self.view.mstamp_us - sent_us).max(1);
@@ -103,6 +130,28 @@ impl QuicSender {
             self.take_rtt(rtt_us, u64::from(ack.delay_us));
         }
         grew_by
+    }
+
+    /// Acknowledges what the ACK before did not; returns how many of these packets were sent after recovery began.
+    #[inline(never)]
+    fn acknowledge_new_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
+        let mut grew_by = 0;
+        let told = std::mem::take(&mut self.told);
+        told.for_each_new(&ack.ranges, |range| grew_by += self.acknowledge_range(&range));
+        self.told = told;
+        self.told.0.clone_from(&ack.ranges);
+        if ack.ranges.len() > 1 {
+            self.tell_what_is_known(largest);
+        }
+        grew_by
+    }
+
+    /// Once a round trip the receiver is to hear that its ACKs arrive, as it does where it asks for that with a PING.
+    fn tell_what_is_known(&mut self, largest: u32) {
+        if self.view.mstamp_us >= self.tells_at_us {
+            self.tells_at_us = self.view.mstamp_us + self.rtt.srtt_us();
+            self.known_up_to = Some(largest);
+        }
     }
 
     /// Acknowledges a range of packets; returns how many of them were sent after recovery began.
@@ -133,6 +182,7 @@ impl QuicSender {
     #[inline(never)]
     fn acknowledge_lost(&mut self, range: &SackBlock) {
         while let Some(lost) = self.sent.take_lost(range.start..range.end) {
+            self.stats.spurious_losses += 1;
             self.view.delivered += 1;
             self.view.delivered_mstamp_us = self.view.mstamp_us;
             self.rate.packet_acked(&mut self.sample, &self.view, &lost.sent.at);
@@ -162,7 +212,7 @@ impl QuicSender {
             self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, in_flight);
         }
         if self.hooks.in_ack_event {
-            let slow_path = ack.range_count > 1 || delivered == 0;
+            let slow_path = ack.ranges.len() > 1 || delivered == 0;
             let flags = AckFlags { slow_path, ece: self.sample.is_ece, window_update: false };
             self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
@@ -211,5 +261,42 @@ impl QuicSender {
             self.update_pacing_rate();
         }
         self.hold_resumed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Ranges of the numbers, highest first.
+    fn ranges(numbers: &BTreeSet<u32>) -> Vec<SackBlock> {
+        let mut found: Vec<SackBlock> = Vec::new();
+        for &number in numbers.iter().rev() {
+            match found.last_mut() {
+                Some(range) if range.start == number + 1 => range.start = number,
+                _ => found.push(SackBlock { start: number, end: number + 1 }),
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn what_an_ack_brings_is_what_the_one_before_had_not(
+            before in prop::collection::btree_set(0u32..60, 0..50),
+            now in prop::collection::btree_set(0u32..60, 0..50),
+        ) {
+            let told = Told(ranges(&before));
+            let mut new = Vec::new();
+            told.for_each_new(&ranges(&now), |range| new.extend(range.start..range.end));
+            let expected: BTreeSet<u32> = now.difference(&before).copied().collect();
+            prop_assert_eq!(new.len(), expected.len());
+            prop_assert_eq!(new.into_iter().collect::<BTreeSet<u32>>(), expected);
+            if let Some(more) = told.continued_by(&ranges(&now)) {
+                prop_assert_eq!((more.start..more.end).collect::<BTreeSet<u32>>(), now.difference(&before).copied().collect());
+            }
+        }
     }
 }

@@ -78,8 +78,8 @@ mod tests {
     }
 
     fn ack(ect0: u32, ect1: u32, ce: u32) -> QuicAck {
-        let ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
-        QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts { ect0, ect1, ce } }
+        let ranges = vec![SackBlock::default()];
+        QuicAck { ranges, delay_us: 0, ecn: EcnCounts { ect0, ect1, ce } }
     }
 
     #[test]

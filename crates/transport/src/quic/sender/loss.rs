@@ -58,11 +58,12 @@ impl QuicSender {
                         so_far.count += 1;
                         self.lose(number, true);
                     }
+                    // Later packets have higher numbers and left later.
                     Verdict::LostAtUs(at_us) => {
-                        let at = rounded_up(Time::ZERO + Duration::from_micros(at_us), resolution);
-                        self.timers.loss_at = self.timers.loss_at.min(at);
+                        self.timers.loss_at = rounded_up(Time::ZERO + Duration::from_micros(at_us), resolution);
+                        break;
                     }
-                    Verdict::Unknown => {}
+                    Verdict::Unknown => break,
                 },
             }
         }
@@ -72,7 +73,8 @@ impl QuicSender {
 
     fn loss_threshold(&self, largest_acked: u32) -> LossThreshold {
         let quic = self.quic();
-        let rtt_us = self.rtt.srtt_us().max(u64::try_from(self.sample.rtt_us).unwrap_or(0));
+        // An ACK for a late packet alone brings no sample; that of the one before counts on.
+        let rtt_us = self.rtt.srtt_us().max(self.rtt.latest_us());
         LossThreshold::new(
             self.view.mstamp_us,
             largest_acked,

@@ -12,7 +12,7 @@ mod timers;
 use super::clock::rounded_down;
 use super::sent_packets::SentPackets;
 use super::stream::Stream;
-use super::{QuicConfig, QuicPacket};
+use super::{QuicAck, QuicConfig, QuicPacket};
 use crate::{Pacing, SenderStats, TransportConfig};
 use ack::Told;
 use dumbbell_cc::{CaState, Control, Controller, EcnMode, Hooks, Needs, RateSample, View};
@@ -40,6 +40,11 @@ pub struct QuicSender {
 
     sent: SentPackets,
     told: Told,
+    /// The ACK that is being read; its room is kept for the next one.
+    pub(super) latest_ack: QuicAck,
+    /// What the next packet tells the receiver, and when it may hear so again.
+    known_up_to: Option<u32>,
+    tells_at_us: u64,
     stream: Stream,
     /// Bytes of the packets in flight, headers of QUIC included.
     bytes_in_flight: u64,
@@ -109,6 +114,9 @@ impl QuicSender {
             established: false,
             sent: SentPackets::default(),
             told: Told::default(),
+            latest_ack: QuicAck::default(),
+            known_up_to: None,
+            tells_at_us: 0,
             stream: Stream::new(mss, &quic.packet_sizes),
             bytes_in_flight: 0,
             prr: ProportionalReduction::default(),
@@ -210,7 +218,7 @@ impl QuicSender {
 
     /// Bytes of memory that packets in flight and data to send again [claim](dumbbell_units::claimed).
     pub fn memory(&self) -> u64 {
-        self.sent.memory() + self.stream.memory()
+        self.sent.memory() + self.stream.memory() + self.told.memory()
     }
 
     /// Moves the clock of the connection to `now`, rounded to its resolution.

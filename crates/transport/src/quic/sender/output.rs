@@ -148,6 +148,7 @@ impl QuicSender {
             is_retransmission,
             sent_at: at,
             ack_frequency: self.ack_frequency(),
+            known_up_to: self.known_up_to.take(),
         }
     }
 }

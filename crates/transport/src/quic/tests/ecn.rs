@@ -39,10 +39,9 @@ fn a_sender_for_l4s_sends_ect_1_and_its_controller_counts_marks_without_a_recove
     pair.sender.write(Time::ZERO, 10, 1350);
     pair.transmit();
     assert!(pair.sent.iter().all(|(_, packet)| packet.ecn == dumbbell_path::Ecn::Ect1));
-    let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
-    ranges[0] = SackBlock { start: 0, end: 10 };
+    let ranges = vec![SackBlock { start: 0, end: 10 }];
     let ecn = EcnCounts { ect0: 0, ect1: 7, ce: 3 };
-    pair.sender.on_ack(Time::ZERO + ONE_WAY * 2, &QuicAck { ranges, range_count: 1, delay_us: 0, ecn });
+    pair.sender.on_ack(Time::ZERO + ONE_WAY * 2, &QuicAck { ranges, delay_us: 0, ecn });
     assert_eq!((pair.sender.view().delivered_ce, pair.sender.last_sample().is_ece), (3, true));
     assert_eq!(controller.0.0.lock().unwrap().states, []);
 }

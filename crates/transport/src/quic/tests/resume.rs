@@ -107,10 +107,8 @@ fn an_ack_without_news_does_not_end_the_jump_however_late_it_comes() {
     pair.sender.write(Time::ZERO, 3_000, 1350);
     pair.run_until(ms(45));
     let Phase::Unvalidated { first, .. } = pair.sender.resume_phase() else { panic!("no jump") };
-    let mut ranges = [SackBlock::default(); 3];
     for (end, is_over) in [(10, false), (first + 1, true)] {
-        ranges[0] = SackBlock { start: 0, end };
-        let ack = QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts::default() };
+        let ack = QuicAck { ranges: vec![SackBlock { start: 0, end }], ..QuicAck::default() };
         pair.sender.on_ack(ms(95), &ack);
         assert_eq!(!matches!(pair.sender.resume_phase(), Phase::Unvalidated { .. }), is_over, "up to {end}");
     }
