@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dumbbell import _core
-from dumbbell.commands import compare, extract, flent, inspect, pages, plot, reproduce, run, shell, stats, suite
+from dumbbell.commands import advise, compare, extract, flent, inspect, pages, plot, reproduce, run, shell, stats, suite
 from dumbbell.console import Commands, examples
 
 EXAMPLES = examples(
@@ -42,8 +42,8 @@ app.command(epilog=compare.EXAMPLES)(compare.compare)
 app.command(epilog=plot.EXAMPLES)(plot.plot)
 app.command(epilog=extract.EXAMPLES)(extract.extract)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
-app.command(epilog=pages.REPORT_EXAMPLES)(pages.report)
-app.command(epilog=pages.ADVISE_EXAMPLES)(pages.advise)
+app.command(epilog=pages.EXAMPLES)(pages.report)
+app.command(epilog=advise.EXAMPLES)(advise.advise)
 app.command(epilog=flent.EXAMPLES)(flent.flent)
 app.command(epilog=inspect.EXPLAIN_EXAMPLES)(inspect.explain)
 app.command(epilog=inspect.METRICS_EXAMPLES)(inspect.metrics)
