@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from dumbbell import _core, experiment
 from dumbbell.advice import traces
-from dumbbell.advice.map import ALONE, ITSELF, Cell, DecisionMap, Queue, Row, folder_of
+from dumbbell.advice.map import ALONE, ITSELF, Cell, DecisionMap, Queue, Row, by_row, folder_of
 from dumbbell.advice.rule import Runs, judge
 from dumbbell.api import Sweep
 from dumbbell.compare import RATE, scenario
@@ -171,7 +171,7 @@ def advise(
     trace: str | os.PathLike[str] | None = None,
     rtt: str | Sequence[str] = "40ms",
     loss: str | Sequence[str] = "0%",
-    buffer: str | Sequence[str] = QUEUES,
+    buffer: str | Sequence[str] | None = None,
     measured_queue: str | None = None,
     company: Sequence[str] = COMPANY,
     duration: str = "60s",
@@ -193,7 +193,8 @@ def advise(
             repetition begins at a place in it that its seed draws.
         rtt: Base round-trip time.
         loss: Random loss.
-        buffer: Queues of the bottleneck. Between two that differ in the choice more are tried.
+        buffer: Queues of the bottleneck; default 0.5, 1, 2, 4 and 10 bandwidth-delay products. Between two that differ
+            in the choice more are tried.
         measured_queue: In place of ``buffer``: the longest less the shortest round-trip time that a measurement shows
             while the link is full, ``"180ms"``.
         company: ``"alone"``, ``"itself"`` for two flows of the candidate, or an algorithm whose flow is beside it.
@@ -227,7 +228,7 @@ def ask(
     trace: str | os.PathLike[str] | None,
     rtt: str | Sequence[str],
     loss: str | Sequence[str],
-    buffer: str | Sequence[str],
+    buffer: str | Sequence[str] | None,
     measured_queue: str | None,
     company: Sequence[str],
     duration: str,
@@ -238,13 +239,14 @@ def ask(
     """The question of :func:`advise`, checked as far as that can be done without a run."""
     if rate is not None and trace is not None:
         raise ValueError("the bottleneck follows a rate or a trace, not both")
-    if measured_queue is not None and buffer is not QUEUES:
+    if measured_queue is not None and buffer is not None:
         raise ValueError("the queue is that of `buffer` or that of a measurement, not both")
     if repeat < 2:
         raise ValueError(f"repeat={repeat}: one run says nothing of chance; at least 2")
     rates = [] if trace is not None else _list(RATE if rate is None else rate)
     question = Question(
-        list(candidates), rates, None if trace is None else Path(trace), _list(rtt), _list(loss), _list(buffer),
+        list(candidates), rates, None if trace is None else Path(trace), _list(rtt), _list(loss),
+        _list(QUEUES if buffer is None else buffer),
         measured_queue, list(company), duration, repeat, dict(set or {}), seed,
     )  # fmt: skip
     for row in question.rows:
@@ -261,57 +263,63 @@ def answer(question: Question, out: Path | None, limits: Mapping[str, Any]) -> D
     if out is None:
         # Each round takes what the earlier ones have left there.
         with TemporaryDirectory(prefix="dumbbell-advice-") as place:
-            return _refined(question, Path(place), limits)
+            return _simulated(question, Path(place), limits)
     with claimed(out, ADVICE):
-        return _refined(question, out, limits)
+        return _simulated(question, out, limits)
 
 
-def _refined(question: Question, out: Path, limits: Mapping[str, Any]) -> DecisionMap:
-    queues = {row: question.first_queues(row) for row in question.rows}
-    changed: set[Row] = set(queues)
+def _simulated(question: Question, out: Path, limits: Mapping[str, Any]) -> DecisionMap:
     sweeps: dict[str, SweepResult] = {}
+
+    def run(company: str, queues: Mapping[Row, Sequence[Queue]]) -> Iterator[Tried]:
+        points = [point for row, own in queues.items() for point in question.load(row, own).points]
+        sweeps[company] = Sweep(points, out=out / folder_of(company), **limits).collect()
+        return _tried(sweeps[company], question, company)
+
+    cells, confidence = refined({row: question.first_queues(row) for row in question.rows}, run)
+    return DecisionMap(question, cells, confidence, sweeps)
+
+
+Runner: TypeAlias = "Callable[[str, Mapping[Row, Sequence[Queue]]], Iterable[Tried]]"
+"""Tries the candidates in a company: with the queues of each of its rows, in that order."""
+
+
+def refined(first: Mapping[Row, Sequence[Queue]], run: Runner) -> tuple[tuple[Cell, ...], float]:
+    """The places of a map that begins with these queues, and the confidence of its intervals."""
+    queues: dict[Row, list[Queue]] = {row: list(own) for row, own in first.items()}
+    changed = set(queues)
     tried: dict[tuple[Row, Queue], Tried] = {}
     for left in reversed(range(MAX_ROUNDS + 1)):
         for company in dict.fromkeys(row.company for row in queues if row in changed):
-            rows = [row for row in queues if row.company == company]
-            points = [point for row in rows for point in question.load(row, queues[row]).points]
-            sweeps[company] = Sweep(points, out=out / folder_of(company), **limits).collect()
-            places = [(row, queue) for row in rows for queue in queues[row]]
-            tried |= zip(places, _tried(sweeps[company], question, company), strict=True)
-        found = _judged(question, queues, tried, sweeps)
-        further = _further(found) if left else {}
-        if not further:
-            return found
-        changed = set(further)
-        for row, more in further.items():
-            queues[row] = sorted([*queues[row], *more], key=lambda queue: queue.bdp)
-    raise AssertionError("the last round has none after it")
+            own = {row: queues[row] for row in queues if row.company == company}
+            tried |= zip(_places(own), run(company, own), strict=True)
+        verdicts, confidence = judge([tried[place].runs for place in _places(queues)])
+        cells = tuple(
+            Cell(*place, tried[place].runs, tried[place].shares, verdict)
+            for place, verdict in zip(_places(queues), verdicts, strict=True)
+        )
+        more = further(cells) if left else {}
+        changed = set(more)
+        if not more:
+            break
+        for row, between in more.items():
+            queues[row] = sorted([*queues[row], *between], key=lambda queue: queue.bdp)
+    return cells, confidence
 
 
-def _judged(
-    question: Question,
-    queues: Mapping[Row, Sequence[Queue]],
-    tried: Mapping[tuple[Row, Queue], Tried],
-    sweeps: Mapping[str, SweepResult],
-) -> DecisionMap:
-    places = [(row, queue) for row, own in queues.items() for queue in own]
-    verdicts, confidence = judge([tried[place].runs for place in places])
-    cells = [
-        Cell(*place, tried[place].runs, tried[place].shares, verdict)
-        for place, verdict in zip(places, verdicts, strict=True)
-    ]
-    return DecisionMap(question, tuple(cells), confidence, sweeps)
+def _places(queues: Mapping[Row, Sequence[Queue]]) -> list[tuple[Row, Queue]]:
+    return [(row, queue) for row, own in queues.items() for queue in own]
 
 
-def _further(found: DecisionMap) -> dict[Row, list[Queue]]:
+def further(cells: Sequence[Cell]) -> dict[Row, list[Queue]]:
     """Queues between neighbours whose verdicts differ, where these are not near each other."""
-    further: dict[Row, list[Queue]] = {}
-    for row, cells in found.by_row().items():
-        for one, other in itertools.pairwise(cells):
+    more: dict[Row, list[Queue]] = {}
+    for row, own in by_row(cells).items():
+        for one, other in itertools.pairwise(own):
             low, high = one.queue.bdp, other.queue.bdp
             if one.verdict.best != other.verdict.best and low > 0 and math.isfinite(high) and high / low > NEAR:
-                further.setdefault(row, []).append(Queue.of_bdp(math.sqrt(low * high)))
-    return further
+                more.setdefault(row, []).append(Queue.of_bdp(math.sqrt(low * high)))
+    return more
 
 
 @dataclass(frozen=True)

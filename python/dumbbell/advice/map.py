@@ -112,6 +112,14 @@ class Cell:
         return mean(self.runs[name])
 
 
+def by_row(cells: Sequence[Cell]) -> dict[Row, list[Cell]]:
+    """The places of each row, from the smallest queue on."""
+    rows: dict[Row, list[Cell]] = {}
+    for cell in cells:
+        rows.setdefault(cell.row, []).append(cell)
+    return {row: sorted(own, key=lambda cell: cell.queue.bdp) for row, own in rows.items()}
+
+
 @dataclass(frozen=True)
 class Region:
     """Neighbours in a row with one verdict."""
@@ -143,10 +151,7 @@ class DecisionMap:
 
     def by_row(self) -> dict[Row, list[Cell]]:
         """The places of each row, from the smallest queue on."""
-        rows: dict[Row, list[Cell]] = {}
-        for cell in self.cells:
-            rows.setdefault(cell.row, []).append(cell)
-        return {row: sorted(cells, key=lambda cell: cell.queue.bdp) for row, cells in rows.items()}
+        return by_row(self.cells)
 
     def regions(self, row: Row) -> list[Region]:
         """The regions of a row, from the smallest queue on."""

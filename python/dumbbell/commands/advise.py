@@ -86,7 +86,7 @@ def advise(
     says that no difference is shown. Several rates, round-trip times or losses, as in --loss 0%,1%, are rows of it.
     Seeds draw where in a recording a run begins, and round-trip times that are longer by a fraction of a packet time.
     """
-    from dumbbell.advice.grid import ADVICE, QUEUES, ask
+    from dumbbell.advice.grid import ADVICE, ask
 
     wanted = formats(chosen_formats)
     options.check_trace(trace)
@@ -99,7 +99,7 @@ def advise(
             trace=trace,
             rtt=options.several(rtt),
             loss=options.several(loss),
-            buffer=QUEUES if buffer is None else options.several(buffer),
+            buffer=None if buffer is None else options.several(buffer),
             measured_queue=measured_queue,
             company=options.several(company),
             duration=duration,

@@ -48,7 +48,7 @@ class Advice:
         others = [name for name in self.runs if name not in best] if len(best) == 1 else best[1:]
         said = words.reason(best[0], others, self.verdict, means)
         chosen = best[0] if len(best) == 1 else f"no difference is shown between {words.listed(best)}"
-        return f"{where}{chosen}." + (f" {said[0].upper()}{said[1:]}" if said else "")
+        return f"{where}{chosen}; {said}" if said else f"{where}{chosen}."
 
 
 def advice(sweep: SweepResult) -> list[Advice]:
