@@ -54,7 +54,7 @@ def boundaries(cells: Sequence[Cell]) -> list[tuple[str | None, float, str | Non
 
 @pytest.mark.parametrize("link", range(50))
 def test_the_boundary_of_a_link_with_a_known_best_is_within_a_step(link: int) -> None:
-    """Delay decides: it is the same for both at one queue, shallow has less below it and deep above it."""
+    """Goodput is the same; shallow has less delay below one queue, and deep has less above it."""
     rng = np.random.default_rng(link)
     cross, slope = math.exp(rng.uniform(math.log(0.9), math.log(6.0))), rng.uniform(0.4, 1.5)
     # Where the difference is as large as counts.
@@ -63,7 +63,7 @@ def test_the_boundary_of_a_link_with_a_known_best_is_within_a_step(link: int) ->
     def candidates(bdp: float) -> dict[str, Runs]:
         return {
             "shallow": noisy(rng, 9.5, 50 * (bdp / cross) ** slope),
-            "deep": noisy(rng, 9.4, 50),
+            "deep": noisy(rng, 9.5, 50),
         }
 
     found = boundaries(mapped(candidates))
@@ -111,7 +111,10 @@ def test_two_names_of_one_algorithm_have_the_same_runs_and_no_choice() -> None:
     (cell,) = found.cells
     assert cell.verdict.choice is None
     assert found.sentences == ["Alone: no difference shown with a queue of 1 BDP."]
-    assert "the same delay and the same goodput" in words.reasons(found, cell.row)[0]
+    assert (
+        "the same utility than bbr1-linux-6.18, with the same delay and the same goodput"
+        in words.reasons(found, cell.row)[0]
+    )
 
 
 def chosen(first: Runs, second: Runs) -> str | None:
@@ -120,24 +123,26 @@ def chosen(first: Runs, second: Runs) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("goodput", "delay", "choice"),
+    ("goodput", "delay", "weight", "choice"),
     [
-        (1.2, 1.0, "first"),
-        (1.2, 5.0, "first"),  # goodput comes first
-        (1.0, 0.8, "first"),
-        (0.98, 0.8, "first"),
-        (0.9, 0.2, "second"),
-        (1.0, 1.3, "second"),
-        (1.04, 0.97, None),  # neither counts
-        (1 / 1.05, 0.8, None),  # just where goodput begins to count
+        (1.2, 1.0, 1.0, "first"),
+        (1.0, 0.8, 1.0, "first"),
+        (0.9, 0.2, 1.0, "first"),
+        (1.2, 1.4, 1.0, "second"),
+        (1.03, 0.99, 1.0, None),  # less than what counts
+        (1.2, 1.2, 1.0, None),
+        (1.2, 1.4, 0.5, None),
+        (1.2, 1.2, 0.5, "first"),
+        (1.2, 5.0, 0.0, "first"),
     ],
 )
-def test_goodput_comes_first_and_small_differences_do_not_count(
-    goodput: float, delay: float, choice: str | None
+def test_utility_is_goodput_over_delay_to_the_power_of_its_weight(
+    goodput: float, delay: float, weight: float, choice: str | None
 ) -> None:
     rng = np.random.default_rng(2)
     first, second = noisy(rng, 10 * goodput, 50 * delay, 0.002), noisy(rng, 10, 50, 0.002)
-    assert chosen(first, second) == choice
+    (verdict,), _ = judge([{"first": first, "second": second}], weight)
+    assert verdict.choice == choice
 
 
 def test_a_difference_whose_interval_covers_zero_is_no_choice() -> None:
@@ -168,18 +173,13 @@ def test_intervals_leave_out_what_counts_exactly_where_a_difference_is_shown() -
     verdicts, confidence = judge(places)
     assert 0.99 <= confidence < 1
 
-    def is_better(pair: rule.Difference) -> bool:
-        assert pair.delay is not None
-        is_quicker = pair.goodput.low > -rule.MARGIN and pair.delay.high < -rule.MARGIN
-        return pair.goodput.low > rule.MARGIN or is_quicker
-
     shown = 0
     for verdict in verdicts:
         for name, other in ("ab", "ba"):
             pair = verdict.between(name, other)
             assert pair is not None
-            assert (pair.better == name) == is_better(pair)
-            shown += is_better(pair)
+            assert (pair.better == name) == (pair.utility.low > rule.MARGIN)
+            shown += pair.better == name
     assert 10 < shown < 40
 
 
@@ -197,6 +197,9 @@ def test_the_least_regret_is_that_of_the_one_that_is_never_bad() -> None:
     assert a.place == 1
     assert a.low < a.worst < a.high
     assert least_regret(found) == ["even"]
+    # Both meet the same outage.
+    outage = runs([0.0, 9.0, 9.0], [None, 50.0, 51.0])
+    assert least_regret(regrets([{"a": outage, "b": outage}])) == ["a", "b"]
     same = regrets([{"a": noisy(rng, 10, 40, 0.1), "b": noisy(rng, 10, 40, 0.1)} for _ in range(8)])
     assert sorted(least_regret(same)) == ["a", "b"]
 
@@ -323,6 +326,7 @@ def test_a_wrong_recording_is_refused_with_its_line_and_value(
         (["--set", "vary_phase=true"], "remove `vary_phase`"),
         (["--format", "pdf"], "choose from html, md"),
         (["--trace", "nowhere.up"], "nowhere.up"),
+        (["--delay-weight", "-1"], "--delay-weight -1: write a number from 0 on"),
         (["--repeat", "1"], "repeat"),
     ],
 )

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from dumbbell import _core, experiment
 from dumbbell.advice import traces
 from dumbbell.advice.map import ALONE, ITSELF, Cell, DecisionMap, Queue, Row, by_row, folder_of
-from dumbbell.advice.rule import Runs, judge
+from dumbbell.advice.rule import WEIGHT, Runs, judge
 from dumbbell.api import Sweep
 from dumbbell.compare import RATE, scenario
 from dumbbell.memory import Size
@@ -68,6 +68,7 @@ class Question:
     company: Sequence[str]
     duration: str
     repeat: int
+    delay_weight: float
     settings: Mapping[str, Any]
     seed: int | None
     recording: traces.Recording | None = field(init=False)
@@ -176,6 +177,7 @@ def advise(
     company: Sequence[str] = COMPANY,
     duration: str = "60s",
     repeat: int = REPEAT,
+    delay_weight: float = WEIGHT,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     seed: int | None = None,
     jobs: int | None = None,
@@ -200,6 +202,7 @@ def advise(
         company: ``"alone"``, ``"itself"`` for two flows of the candidate, or an algorithm whose flow is beside it.
         duration: Length of each run; the first sixth is not measured.
         repeat: Runs of each candidate in each place, with different seeds; at least 2.
+        delay_weight: How much delay counts beside goodput: utility is goodput over delay to this power.
         set: Further settings, as in an experiment file: ``{"path.queue": "codel"}``.
         seed: Base seed.
         jobs: Runs at the same time; default as many as keep all cores busy.
@@ -215,7 +218,7 @@ def advise(
     """
     question = ask(
         candidates, rate=rate, trace=trace, rtt=rtt, loss=loss, buffer=buffer, measured_queue=measured_queue,
-        company=company, duration=duration, repeat=repeat, set=set, seed=seed,
+        company=company, duration=duration, repeat=repeat, delay_weight=delay_weight, set=set, seed=seed,
     )  # fmt: skip
     folder = None if out is None else Path(out)
     return answer(question, folder, {"jobs": jobs, "max_memory": max_memory, "progress": progress})
@@ -233,6 +236,7 @@ def ask(
     company: Sequence[str],
     duration: str,
     repeat: int,
+    delay_weight: float,
     set: Mapping[str, Any] | None,  # noqa: A002 - as above
     seed: int | None,
 ) -> Question:
@@ -243,11 +247,13 @@ def ask(
         raise ValueError("the queue is that of `buffer` or that of a measurement, not both")
     if repeat < 2:
         raise ValueError(f"repeat={repeat}: one run says nothing of chance; at least 2")
+    if not (math.isfinite(delay_weight) and delay_weight >= 0):
+        raise ValueError(f"--delay-weight {delay_weight:g}: write a number from 0 on, such as 0.5")
     rates = [] if trace is not None else _list(RATE if rate is None else rate)
     question = Question(
         list(candidates), rates, None if trace is None else Path(trace), _list(rtt), _list(loss),
         _list(QUEUES if buffer is None else buffer),
-        measured_queue, list(company), duration, repeat, dict(set or {}), seed,
+        measured_queue, list(company), duration, repeat, delay_weight, dict(set or {}), seed,
     )  # fmt: skip
     for row in question.rows:
         question.load(row, question.first_queues(row))
@@ -276,7 +282,7 @@ def _simulated(question: Question, out: Path, limits: Mapping[str, Any]) -> Deci
         sweeps[company] = Sweep(points, out=out / folder_of(company), **limits).collect()
         return _tried(sweeps[company], question, company)
 
-    cells, confidence = refined({row: question.first_queues(row) for row in question.rows}, run)
+    cells, confidence = refined({row: question.first_queues(row) for row in question.rows}, run, question.delay_weight)
     return DecisionMap(question, cells, confidence, sweeps)
 
 
@@ -284,7 +290,9 @@ Runner: TypeAlias = "Callable[[str, Mapping[Row, Sequence[Queue]]], Iterable[Tri
 """Tries the candidates in a company: with the queues of each of its rows, in that order."""
 
 
-def refined(first: Mapping[Row, Sequence[Queue]], run: Runner) -> tuple[tuple[Cell, ...], float]:
+def refined(
+    first: Mapping[Row, Sequence[Queue]], run: Runner, weight: float = WEIGHT
+) -> tuple[tuple[Cell, ...], float]:
     """The places of a map that begins with these queues, and the confidence of its intervals."""
     queues: dict[Row, list[Queue]] = {row: list(own) for row, own in first.items()}
     changed = set(queues)
@@ -293,7 +301,7 @@ def refined(first: Mapping[Row, Sequence[Queue]], run: Runner) -> tuple[tuple[Ce
         for company in dict.fromkeys(row.company for row in queues if row in changed):
             own = {row: queues[row] for row in queues if row.company == company}
             tried |= zip(_places(own), run(company, own), strict=True)
-        verdicts, confidence = judge([tried[place].runs for place in _places(queues)])
+        verdicts, confidence = judge([tried[place].runs for place in _places(queues)], weight)
         cells = tuple(
             Cell(*place, tried[place].runs, tried[place].shares, verdict)
             for place, verdict in zip(_places(queues), verdicts, strict=True)

@@ -161,7 +161,7 @@ class DecisionMap:
     @cached_property
     def regrets(self) -> list[Regret]:
         """What each candidate costs at worst, the least first."""
-        return regrets([cell.runs for cell in self.cells])
+        return regrets([cell.runs for cell in self.cells], self.question.delay_weight)
 
     @property
     def least_regret(self) -> list[str]:
@@ -172,6 +172,11 @@ class DecisionMap:
     def assumptions(self) -> str:
         """What was run and what was not: the map says nothing beyond it."""
         return words.assumptions(self)
+
+    @property
+    def rule(self) -> str:
+        """When an algorithm is chosen."""
+        return words.rule(self.confidence, self.question.delay_weight)
 
     @property
     def sentences(self) -> list[str]:
@@ -210,11 +215,11 @@ class DecisionMap:
     def _repr_html_(self) -> str:
         from html import escape
 
-        paragraphs = "".join(f"<p>{escape(text)}</p>" for text in [self.assumptions, *self.sentences])
+        paragraphs = "".join(f"<p>{escape(text)}</p>" for text in [self.assumptions, *self.sentences, self.rule])
         return paragraphs + self.grid().html() + self.reasons().html()
 
     def __repr__(self) -> str:
-        return "\n".join([self.assumptions, *self.sentences])
+        return "\n".join([self.assumptions, *self.sentences, self.rule])
 
 
 def _number(value: float | None) -> str:

@@ -1,8 +1,8 @@
 """When one algorithm is better than another one, and when that has been shown.
 
-A difference counts from :data:`COUNTS` on. Goodput comes first: an algorithm with so much more of it is better. Where
-it has not so much less, it is better if it has so much less delay. Both are ratios of runs with the same seed, in
-logarithms, so that twice and half weigh the same.
+The utility of a run is the logarithm of its goodput less a weight times that of its delay (Winstein and Balakrishnan
+2013). With a weight of 1 it is the logarithm of power, goodput over delay (Giessler 1978). An algorithm is better if
+its utility is higher by what counts, :data:`COUNTS`. Runs are compared with those of the same seed.
 
 A difference is shown if its interval says so. All intervals of a map have one confidence, which the procedure of
 Benjamini and Hochberg (1995) finds from all comparisons together: of the differences that are called shown, at most
@@ -24,7 +24,10 @@ import numpy as np
 from dumbbell.inference import FloatArray, Interval, mean_interval
 
 COUNTS = 0.05
-"""Goodputs and delays that differ by less than this part are taken for the same."""
+"""Goodput that is higher by this part, or delay that is lower by it with a weight of 1, counts."""
+
+WEIGHT = 1.0
+"""Of delay beside goodput."""
 
 MARGIN = math.log1p(COUNTS)
 
@@ -53,11 +56,18 @@ class Difference:
 
     first: str
     second: str
+    utility: Interval
     goodput: Interval
     delay: Interval | None
     """``None`` where one of them has runs without any delay."""
     better: str | None
     """The one that is shown to be better."""
+
+    @property
+    def turned(self) -> Difference:
+        """How the second differs from the first."""
+        delay = None if self.delay is None else _turned(self.delay)
+        return Difference(self.second, self.first, _turned(self.utility), _turned(self.goodput), delay, self.better)
 
 
 @dataclass(frozen=True)
@@ -80,8 +90,7 @@ class Verdict:
             if (one.first, one.second) == (first, second):
                 return one
             if (one.first, one.second) == (second, first):
-                delay = None if one.delay is None else _turned(one.delay)
-                return Difference(first, second, _turned(one.goodput), delay, one.better)
+                return one.turned
         return None
 
 
@@ -91,22 +100,23 @@ class _Pair:
 
     first: str
     second: str
+    utility: FloatArray
     goodput: FloatArray
     delay: FloatArray | None
     p: float
 
     def judged(self, confidence: float, is_shown: bool) -> Difference:
-        goodput = mean_interval(self.goodput, confidence)
+        utility, goodput = mean_interval(self.utility, confidence), mean_interval(self.goodput, confidence)
+        assert utility is not None
         assert goodput is not None
         delay = None if self.delay is None else mean_interval(self.delay, confidence)
-        first_is_better = _p_of_better(self.goodput, self.delay) < _p_of_better(-self.goodput, _negative(self.delay))
-        better = None if not is_shown else self.first if first_is_better else self.second
-        return Difference(self.first, self.second, goodput, delay, better)
+        better = None if not is_shown else self.first if utility.estimate > 0 else self.second
+        return Difference(self.first, self.second, utility, goodput, delay, better)
 
 
-def judge(places: Sequence[Mapping[str, Runs]]) -> tuple[list[Verdict], float]:
+def judge(places: Sequence[Mapping[str, Runs]], weight: float = WEIGHT) -> tuple[list[Verdict], float]:
     """The verdict on every place of a map, from the runs of each algorithm there, and the confidence of intervals."""
-    pairs = [list(_pairs(place)) for place in places]
+    pairs = [_pairs(place, weight) for place in places]
     level, shown = _level(np.array([pair.p for own in pairs for pair in own]))
     confidence = 1 - level
     verdicts = []
@@ -114,7 +124,7 @@ def judge(places: Sequence[Mapping[str, Runs]]) -> tuple[list[Verdict], float]:
         differences = tuple(pair.judged(confidence, shown and pair.p <= level) for pair in own)
         worse = {one.second if one.better == one.first else one.first for one in differences if one.better is not None}
         best = tuple(name for name in place if name not in worse)
-        # With a margin there can be a circle: each is worse than another one.
+        # Where algorithms have different seeds in common there can be a circle.
         verdicts.append(Verdict(best or tuple(place), differences))
     return verdicts, confidence
 
@@ -128,7 +138,7 @@ def _level(p: FloatArray) -> tuple[float, bool]:
     return float(bounds[passed[-1] if passed.size else 0]), bool(passed.size)
 
 
-def _pairs(place: Mapping[str, Runs]) -> list[_Pair]:
+def _pairs(place: Mapping[str, Runs], weight: float) -> list[_Pair]:
     found = []
     for first, second in combinations(place, 2):
         seeds = [seed for seed in place[first] if seed in place[second]]
@@ -136,12 +146,11 @@ def _pairs(place: Mapping[str, Runs]) -> list[_Pair]:
             continue
         runs = [(place[first][seed], place[second][seed]) for seed in seeds]
         goodput = np.array([logarithm(one[0]) - logarithm(other[0]) for one, other in runs])
-        delays = [(one[1], other[1]) for one, other in runs]
-        delay = None
-        if all(one and other for one, other in delays):
-            delay = np.array([math.log(one or 1) - math.log(other or 1) for one, other in delays])
-        p = 2 * min(_p_of_better(goodput, delay), _p_of_better(-goodput, _negative(delay)))
-        found.append(_Pair(first, second, goodput, delay, min(1.0, p)))
+        # What gets nothing has no delay; that it gets nothing is enough.
+        delay = np.array([math.log(one[1] / other[1]) if one[1] and other[1] else 0.0 for one, other in runs])
+        has_delay = all(one[1] and other[1] for one, other in runs)
+        utility = goodput - weight * delay
+        found.append(_Pair(first, second, utility, goodput, delay if has_delay else None, _p(utility)))
     return found
 
 
@@ -150,31 +159,16 @@ def logarithm(goodput_mbps: float) -> float:
     return math.log(max(goodput_mbps, LEAST_GOODPUT_MBPS))
 
 
-def _p_of_better(goodput: FloatArray, delay: FloatArray | None) -> float:
-    """Probability of such runs at most, were the first algorithm not better than the second."""
-    own = mean_interval(goodput)
-    if own is None or own.n < 2 or not (own.has_width or (delay is not None and np.ptp(delay) > 0)):
+def _p(utility: FloatArray) -> float:
+    """Two-sided p-value of Student's t test that the mean is farther from 0 than what counts."""
+    own = mean_interval(utility)
+    if own is None or own.n < 2 or not own.has_width:
         # One run, or the same one again and again, says nothing of chance.
         return 1.0
-    more = _p_above(goodput, MARGIN)
-    if delay is None:
-        return more
-    return min(more, max(_p_above(goodput, -MARGIN), _p_above(-delay, MARGIN)))
-
-
-def _p_above(samples: FloatArray, bound: float) -> float:
-    """One-sided p-value of Student's t test that the mean is above ``bound``."""
     from scipy.special import stdtr
 
-    error = float(samples.std(ddof=1)) / math.sqrt(samples.size)
-    distance = float(samples.mean()) - bound
-    if error <= 1e-12:
-        return 0.0 if distance > 0 else 1.0
-    return float(stdtr(samples.size - 1, -distance / error))
-
-
-def _negative(samples: FloatArray | None) -> FloatArray | None:
-    return None if samples is None else -samples
+    error = float(utility.std(ddof=1)) / math.sqrt(utility.size)
+    return min(1.0, 2 * float(stdtr(utility.size - 1, (MARGIN - abs(own.estimate)) / error)))
 
 
 def _turned(interval: Interval) -> Interval:
@@ -187,7 +181,7 @@ class Regret:
 
     name: str
     worst: float
-    """How much less power than the best one there it has in its worst place, as a part."""
+    """How much less utility than the best one there it has in its worst place, as a part of goodput."""
     low: float
     """Bounds of the worst that hold for all places and algorithms together."""
     high: float
@@ -195,21 +189,21 @@ class Regret:
     """The number of the worst place."""
 
 
-def regrets(places: Sequence[Mapping[str, Runs]], confidence: float = 1 - FALSE_CHOICES) -> list[Regret]:
+def regrets(places: Sequence[Mapping[str, Runs]], weight: float = WEIGHT) -> list[Regret]:
     """The worst regret of each algorithm over the places, the least first.
 
-    The utility is power, goodput over the 95th percentile of RTT (Giessler 1978), in the geometric mean over seeds.
-    Regret is how much less of it an algorithm has than the best one in a place. The intervals of all places hold
+    Regret is how much less utility an algorithm has than the best one in a place. The intervals of all places hold
     together (Bonferroni).
     """
     names = list(dict.fromkeys(name for place in places for name in place))
-    single = 1 - (1 - confidence) / max(1, len(places) * (len(names) - 1))
+    single = 1 - FALSE_CHOICES / max(1, len(places) * (len(names) - 1))
+    utilities = [_utilities(place, weight) for place in places]
     found = []
     for name in names:
-        costs = [(_cost(name, place, single), number) for number, place in enumerate(places) if name in place]
-        worst, number = max(costs, key=lambda cost: cost[0].estimate)
-        low, high = max(cost.low for cost, _ in costs), max(cost.high for cost, _ in costs)
-        found.append(Regret(name, _part(worst.estimate), _part(low), _part(high), number))
+        costs = [_cost(name, place, single) for place in utilities]
+        number = max(range(len(costs)), key=lambda place: costs[place].estimate)
+        low, high = max(cost.low for cost in costs), max(cost.high for cost in costs)
+        found.append(Regret(name, _part(costs[number].estimate), _part(low), _part(high), number))
     return sorted(found, key=lambda one: one.worst)
 
 
@@ -218,25 +212,32 @@ def least_regret(found: Sequence[Regret]) -> list[str]:
     return [found[0].name, *(one.name for one in found[1:] if not one.low > found[0].high)]
 
 
-def _cost(name: str, place: Mapping[str, Runs], confidence: float) -> Interval:
-    """The logarithm of the best algorithm's power over that of ``name``, at least 0."""
-    powers = {other: _powers(runs) for other, runs in place.items()}
-    own = powers[name]
-    if own is None:
-        return Interval(math.inf, math.inf, math.inf, 0)
-    best = max((other for other in powers.values() if other), key=lambda other: fmean(other.values()))
-    differences = [best[seed] - own[seed] for seed in own if seed in best]
-    interval = mean_interval(differences, confidence)
-    if interval is None or interval.n < 2:
-        return Interval(0.0 if interval is None else interval.estimate, 0.0, math.inf, 0)
-    low, high = max(0.0, interval.low), max(0.0, interval.high)
-    return Interval(max(0.0, interval.estimate), low, high, interval.n)
+def _cost(name: str, place: Mapping[str, Mapping[int, float]], confidence: float) -> Interval:
+    """By how much the utility of the best of the others is above that of ``name``, at least 0."""
+    own = place[name]
+    above = [
+        mean_interval([utility - own[seed] for seed, utility in other.items() if seed in own], confidence)
+        for word, other in place.items()
+        if word != name
+    ]
+    known = [interval for interval in above if interval is not None and interval.n > 1]
+    if not known:
+        return Interval(0.0, 0.0, math.inf, 0)
+    estimate, low, high = (
+        max(0.0, *bounds) for bounds in zip(*((one.estimate, one.low, one.high) for one in known), strict=True)
+    )
+    return Interval(estimate, low, high, known[0].n)
 
 
-def _powers(runs: Runs) -> dict[int, float] | None:
-    """Logarithms by seed; ``None`` for an algorithm some of whose runs delivered nothing."""
-    found = {seed: logarithm(goodput) - math.log(delay) for seed, (goodput, delay) in runs.items() if delay}
-    return found if len(found) == len(runs) else None
+def _utilities(place: Mapping[str, Runs], weight: float) -> dict[str, dict[int, float]]:
+    """Of each algorithm by seed. A run in which nothing arrived has the longest delay of the place."""
+    longest = max((delay for runs in place.values() for _, delay in runs.values() if delay), default=1.0)
+    return {
+        name: {
+            seed: logarithm(goodput) - weight * math.log(delay or longest) for seed, (goodput, delay) in runs.items()
+        }
+        for name, runs in place.items()
+    }
 
 
 def _part(log: float) -> float:

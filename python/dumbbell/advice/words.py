@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dumbbell import _core
-from dumbbell.advice.rule import COUNTS, Difference, Run, Verdict
+from dumbbell.advice.rule import COUNTS, WEIGHT, Difference, Run, Verdict
 from dumbbell.compare import WARMUP_SHARE
 from dumbbell.inference import Interval
 
@@ -17,15 +17,24 @@ if TYPE_CHECKING:
     from dumbbell.advice.map import Cell, DecisionMap, Region, Row
 
 
-def rule(confidence: float) -> str:
+def utility(weight: float) -> str:
+    """What is to be as high as it can be."""
+    delay = "the 95th percentile of RTT"
+    if weight == 0:
+        return "goodput"
+    if weight == 1:
+        return f"power, that is goodput over {delay}"
+    return f"goodput over {delay} to the power of {weight:g}"
+
+
+def rule(confidence: float, weight: float = WEIGHT) -> str:
     """When an algorithm is chosen."""
     counts = f"{100 * COUNTS:.0f} %"
     return (
-        f"Rule: better is the algorithm with {counts} more goodput, or with {counts} less delay (95th percentile of "
-        f"RTT) and not {counts} less goodput. A choice is named where intervals show that; where no difference is "
-        f"shown, none of {counts} or more is. Differences are paired by seed; brackets hold their "
-        f"{interval_name(confidence)}s, which are so wide that of the differences shown at most one in a hundred is "
-        "expected to be chance (Benjamini and Hochberg)."
+        f"Rule: the algorithm with the most utility is the best, which is {utility(weight)}. A difference in it counts "
+        f"from {counts} on, and a choice is named where the intervals show one; where no difference is shown, none of "
+        f"{counts} or more is. Differences are paired by seed. Brackets hold {interval_name(confidence)}s, so wide that "
+        "of the differences shown at most one in a hundred is expected to be chance (Benjamini and Hochberg)."
     )
 
 
@@ -91,17 +100,23 @@ def reason(first: str, others: Sequence[str], verdict: Verdict, means: Mapping[s
 
 
 def of_difference(found: Difference) -> str:
-    """``12 % less delay (11 to 13 %) and 3 % more goodput (2 to 4 %) than cubic``; the intervals are in brackets."""
-    parts = [] if found.delay is None else [_signed(found.delay, "delay")]
-    parts.append(_signed(found.goodput, "goodput"))
-    return f"{' and '.join(parts)} than {found.second}"
+    """``8 % more utility (7 to 9 %) than cubic, with 12 % less delay and 3 % less goodput``."""
+    parts = [] if found.delay is None else [_share(found.delay, "delay")]
+    parts.append(_share(found.goodput, "goodput"))
+    return f"{_signed(found.utility, 'utility')} than {found.second}, with {' and '.join(parts)}"
+
+
+def _share(interval: Interval, what: str) -> str:
+    share = 100 * math.expm1(interval.estimate)
+    is_none = abs(share) < 0.05
+    return f"the same {what}" if is_none else f"{percent(abs(share))} % {'less' if share < 0 else 'more'} {what}"
 
 
 def _signed(interval: Interval, what: str) -> str:
-    share, low, high = (100 * math.expm1(log) for log in (interval.estimate, interval.low, interval.high))
-    text = f"{percent(abs(share))} % {'less' if share < 0 else 'more'} {what}"
+    text = _share(interval, what)
     if not interval.has_width:
-        return f"the same {what}" if abs(share) < 0.05 else text
+        return text
+    low, high = (100 * math.expm1(log) for log in (interval.low, interval.high))
     if low < 0 < high:
         return f"{text} ({percent(-low)} % less to {percent(high)} % more)"
     nearer, farther = sorted((abs(low), abs(high)))
@@ -137,13 +152,13 @@ def of_regret(found: DecisionMap) -> str:
     least, regrets = found.least_regret, found.regrets
     own = regrets[0]
     costs = [f"{one.name} at worst {percent(100 * one.worst)} % ({_place(found.cells[one.place])})" for one in regrets]
-    power = "how much less power (goodput over the 95th percentile of RTT) it has than the best one of the same place"
+    regret = "how much less utility it has than the best one of the same place"
     start = "If you do not know which of these places is yours"
     if len(least) > 1:
         chosen = f"{start}, no difference is shown between {listed(least)}"
     else:
         chosen = f"{start}: {own.name}, whose regret is the least"
-    return f"{chosen}. Regret is {power}: {', '.join(costs)}."
+    return f"{chosen}. Regret is {regret}: {', '.join(costs)}."
 
 
 def _place(cell: Cell) -> str:

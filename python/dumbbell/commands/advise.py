@@ -72,6 +72,13 @@ def advise(
     repeat: Annotated[
         int, typer.Option(min=2, help="Runs of each candidate in each place, with different seeds.")
     ] = 20,
+    delay_weight: Annotated[
+        float,
+        typer.Option(
+            help="How much delay counts beside goodput: utility is goodput over the 95th percentile of RTT to this "
+            "power."
+        ),
+    ] = 1.0,
     jobs: options.Jobs = None,
     max_memory: options.MaxMemory = None,
     seed: options.Seed = None,
@@ -81,9 +88,10 @@ def advise(
 ) -> None:
     """Choose an algorithm for a path: a map over its queue and over who shares it, as a page with its reasons.
 
-    Every candidate runs with every queue in all company. A difference counts from 5 % on: more goodput is better, and
-    where goodput is no less, less delay. A choice is named where intervals over the seeds show it; elsewhere the map
-    says that no difference is shown. Several rates, round-trip times or losses, as in --loss 0%,1%, are rows of it.
+    Every candidate runs with every queue in all company. The best is the one with the most utility, which is power:
+    goodput over the 95th percentile of RTT. A difference counts from 5 % on, and a choice is named where intervals over
+    the seeds show it; elsewhere the map says that no difference is shown. Several rates, round-trip times or losses, as
+    in --loss 0%,1%, are rows of it.
     Seeds draw where in a recording a run begins, and round-trip times that are longer by a fraction of a packet time.
     """
     from dumbbell.advice.grid import ADVICE, ask
@@ -104,6 +112,7 @@ def advise(
             company=options.several(company),
             duration=duration,
             repeat=repeat,
+            delay_weight=delay_weight,
             set=options.settings(settings),
             seed=seed,
         )
@@ -117,7 +126,6 @@ def advise(
 def _answer(question: Question, place: Path, wanted: list[Format], limits: dict[str, int | None], quiet: bool) -> None:
     """Runs the candidates, prints the map, and writes the page."""
     from dumbbell import pages
-    from dumbbell.advice import words
     from dumbbell.advice.grid import ADVICE, answer
     from dumbbell.pages.advice import of_map
 
@@ -132,5 +140,5 @@ def _answer(question: Question, place: Path, wanted: list[Format], limits: dict[
         say(f"{paragraph}\n")
     found.grid().print()
     found.reasons().print()
-    say(words.rule(found.confidence))
+    say(found.rule)
     print_paths(paths)

@@ -106,5 +106,5 @@ def of_map(found: DecisionMap, folder: Path, command: str) -> Content:
         limits=[],
         provenance=provenance([point for sweep in found.sweeps.values() for point in sweep.points]),
         commands=[command, "", "# all numbers of each company:", *places],
-        rule=words.rule(found.confidence),
+        rule=found.rule,
     )
