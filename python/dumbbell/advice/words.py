@@ -33,8 +33,8 @@ def rule(confidence: float, weight: float = WEIGHT) -> str:
     return (
         f"Rule: the algorithm with the most utility is the best, which is {utility(weight)}. A difference in it counts "
         f"from {counts} on, and a choice is named where the intervals show one; where no difference is shown, none of "
-        f"{counts} or more is. Differences are paired by seed. Brackets hold {interval_name(confidence)}s, so wide that "
-        "of the differences shown at most one in a hundred is expected to be chance (Benjamini and Hochberg)."
+        f"{counts} or more is. Differences are paired by seed. Brackets hold {interval_name(confidence)}s, so wide "
+        "that of the differences shown at most one in a hundred is expected to be chance (Benjamini and Hochberg)."
     )
 
 
