@@ -216,13 +216,13 @@ def test_advice_answers_a_question_with_a_page(dumbbell: Cli, tmp_path: Path, mo
     first, alone = done.out.split("\n\n")[:2]
     assert first.startswith("Assumed: one long flow of bbr or cubic, alone, beside one flow of cubic or beside")
     assert "a link that follows my.up (6 Mbit/s in the mean of 2 s)" in first
-    assert alone == "Alone: bbr at every queue from 1 BDP to 4 BDP."
+    assert alone == "Alone: bbr at all 2 queues tried from 1 BDP to 4 BDP."
     html = Path("out/advice-my/report.html").read_text()
     parsed = Page(html)
     page = " ".join(parsed.text)
     assert (
         page.index("Assumed:")
-        < page.index("Alone: bbr at every queue")
+        < page.index("Alone: bbr at all 2 queues")
         < page.index("Rule: the algorithm with the most utility")
     )
     assert "dumbbell advise --trace my.up" in page

@@ -71,7 +71,11 @@ def _regions(regions: Sequence[Region], candidates: Sequence[str]) -> str:
     names = [of_best(region.best, candidates) for region in regions]
     tried = [cell.queue for region in regions for cell in region.cells]
     if len(regions) == 1:
-        where = f"with a queue of {tried[0]}" if len(tried) == 1 else f"at every queue from {tried[0]} to {tried[-1]}"
+        where = (
+            f"with a queue of {tried[0]}"
+            if len(tried) == 1
+            else f"at all {len(tried)} queues tried from {tried[0]} to {tried[-1]}"
+        )
         return f"{names[0]} {where}"
     edges = [f"{boundary(one.cells, other.cells):.2g}" for one, other in itertools.pairwise(regions)]
     middle = [

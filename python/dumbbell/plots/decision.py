@@ -14,7 +14,6 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from dumbbell import metrics
-from dumbbell.advice.words import of_best
 from dumbbell.plots.axes import HEADROOM
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, small
 from dumbbell.plots.style import picture as new_picture
@@ -27,6 +26,9 @@ OPEN = "#D9D9D9"
 
 PALE = 0.45
 """How much of a colour an area has, so that words on it can be read."""
+
+LEAST_PART = 0.012
+"""Of the width of the map that a letter of a region's name needs."""
 
 MAX_PANELS = 4
 """Rows of the map whose numbers are drawn; the table has those of all."""
@@ -65,6 +67,8 @@ def picture(found: DecisionMap) -> Picture:
 def _draw_map(axes: Axes, found: DecisionMap, rows: dict[Row, list[Cell]], of: dict[str, Look]) -> None:
     names = list(of)
     axes.grid(visible=False)
+    places = [cell.queue.bdp for cell in found.cells if math.isfinite(cell.queue.bdp)]
+    span = 1.2**2 * max(places) / min(places)
     for number, row in enumerate(rows):
         for region in found.regions(row):
             edges = [_edges(rows[row], cell) for cell in region.cells]
@@ -78,10 +82,15 @@ def _draw_map(axes: Axes, found: DecisionMap, rows: dict[Row, list[Cell]], of: d
                     hatch=HATCHES[names.index(region.best[0]) % len(HATCHES)] if is_choice else "",
                 )
             )  # fmt: skip
-            words = of_best(region.best, names)
+            part = math.log(high / low) / math.log(span)
+            words = " or\n".join(region.best)
+            if len(region.best) == len(names) or part < LEAST_PART * max(map(len, words.split("\n"))):
+                # The legend says what grey is, the table what a narrow region is.
+                continue
+            name = "\n".join(map(caption, words.split("\n")))
             axes.text(
-                math.sqrt(low * high), number, caption(words), ha="center", va="center", fontsize=small(),
-                color="black", bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0},
+                math.sqrt(low * high), number, name, ha="center", va="center", fontsize=small(), color="black",
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0},
             )  # fmt: skip
         tried = [_place(rows[row], cell) for cell in rows[row]]
         axes.plot(tried, [number + 0.42] * len(tried), linestyle="none", marker="|", markersize=4, color="black")
