@@ -68,7 +68,10 @@ def advise(
     ] = "alone,cubic,itself",
     loss: Annotated[str, typer.Option(help="Random loss.")] = "0%",
     duration: Annotated[str, typer.Option(help="Length of each run; its first sixth is not measured.")] = "60s",
-    settings: options.Settings = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting that has no option: --set path.queue=codel."),
+    ] = None,
     repeat: Annotated[
         int, typer.Option(min=2, help="Runs of each candidate in each place, with different seeds.")
     ] = 20,
@@ -82,7 +85,9 @@ def advise(
     jobs: options.Jobs = None,
     max_memory: options.MaxMemory = None,
     seed: options.Seed = None,
-    out: options.Out = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Directory for the page, and for a sweep for each company.")
+    ] = None,
     chosen_formats: Pages = "html,md",
     quiet: options.Quiet = False,
 ) -> None:
