@@ -21,6 +21,7 @@ from dumbbell.tables import Table
 
 if TYPE_CHECKING:
     from dumbbell import metrics, plots
+    from dumbbell.advice import advise
     from dumbbell.statistics import stats
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Table",
     "VoidRunError",
     "__version__",
+    "advise",
     "algorithms",
     "compare",
     "load_result",
@@ -51,7 +53,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``dumbbell.metrics``, ``plots`` and ``stats``, which take their time to import, when they are asked for."""
+    """What takes its time to import, when it is asked for: ``dumbbell.metrics``, ``plots``, ``stats``, ``advise``."""
+    if name == "advise":
+        return importlib.import_module("dumbbell.advice").advise
     if name == "stats":
         return importlib.import_module("dumbbell.statistics").stats
     if name in ("metrics", "plots"):

@@ -8,6 +8,7 @@ import typer
 
 from dumbbell import _core
 from dumbbell.commands import (
+    advise,
     animate,
     compare,
     extract,
@@ -56,8 +57,8 @@ app.command(epilog=plot.EXAMPLES)(plot.plot)
 app.command(epilog=animate.EXAMPLES)(animate.animate)
 app.command(epilog=extract.EXAMPLES)(extract.extract)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
-app.command(epilog=pages.REPORT_EXAMPLES)(pages.report)
-app.command(epilog=pages.ADVISE_EXAMPLES)(pages.advise)
+app.command(epilog=pages.EXAMPLES)(pages.report)
+app.command(epilog=advise.EXAMPLES)(advise.advise)
 app.command(epilog=flent.EXAMPLES)(flent.flent)
 app.command(epilog=inspect.EXPLAIN_EXAMPLES)(inspect.explain)
 app.command(epilog=inspect.METRICS_EXAMPLES)(inspect.metrics)

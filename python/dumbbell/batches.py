@@ -277,7 +277,7 @@ class Archive:
     def _with_traces_beside(self, result: Result) -> Result:
         scenario, traces = result.scenario_beside()
         self.keep_traces(traces)
-        return result if scenario is result.scenario_toml else replace(result, described=scenario)
+        return result if scenario is result.described else replace(result, described=scenario)
 
     def next_folder(self) -> Path:
         """Where the next batch goes."""

@@ -161,6 +161,9 @@ class Result:
 
     def scenario_beside(self) -> tuple[str, Sequence[tuple[str, str]]]:
         """The experiment as it is kept in a sweep, whose points share their traces, and the traces."""
+        if not isinstance(self.described, str):
+            # The text has megabytes where there are traces, and takes longer to read again than most runs take.
+            return self.described.resolved_toml_beside(BESIDE)
         if "trace = [" not in self.scenario_toml:
             return self.scenario_toml, []
         return experiment_of(self).points[0].resolved_toml_beside(BESIDE)

@@ -3,7 +3,7 @@
 use crate::combinations::Combinations;
 use crate::error::{Problems, ScenarioErrors, Sources};
 use crate::overrides::Overrides;
-use crate::resolve::{Loader, RateSource, Resolved, vary_rtts};
+use crate::resolve::{Loader, RateSource, Resolved, vary_phase, vary_rtts};
 use crate::sweep::{Sweep, seed_of};
 use crate::tree::Node;
 use crate::{Scenario, canonical, explain, include};
@@ -199,7 +199,7 @@ impl Point {
     /// The resolved form with the seed of this repetition.
     pub(crate) fn resolved(&self) -> Arc<Resolved> {
         let given = self.as_given();
-        if self.repeat == 0 && given.rtt_spans.is_empty() {
+        if self.repeat == 0 && given.rtt_spans.is_empty() && !given.varies_phase {
             return given;
         }
         let mut resolved = (*given).clone();
@@ -215,6 +215,9 @@ impl Point {
             }
         }
         vary_rtts(&mut resolved);
+        if resolved.varies_phase {
+            vary_phase(&mut resolved);
+        }
         Arc::new(resolved)
     }
 }

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import report, spread
+from dumbbell.advice import words
 from dumbbell.pages import charts, verdict
 from dumbbell.pages import limits as limiting
 from dumbbell.pages.advice import advice, sentences
@@ -43,7 +44,7 @@ class Content:
 
     title: str
     question: str | None
-    """What was asked for, with `dumbbell advise`."""
+    """What was assumed, with `dumbbell advise`."""
     recommendation: list[str]
     verdict: list[str]
     """Who won, by how much, and how sure that is."""
@@ -63,6 +64,8 @@ class Content:
     provenance: list[tuple[str, str]]
     commands: list[str]
     """What gives the same numbers again."""
+    rule: str | None = None
+    """When something is recommended."""
 
     @cached_property
     def images(self) -> dict[str, str]:
@@ -126,16 +129,14 @@ def _image(picture: Picture) -> str:
     return "data:image/png;base64," + base64.b64encode(small.getvalue()).decode("ascii")
 
 
-def of_result(
-    result: Result | SweepResult, folder: Path, *, question: str | None = None, command: str | None = None
-) -> Content:
+def of_result(result: Result | SweepResult, folder: Path) -> Content:
     """The content of a page about the result in ``folder``."""
     if isinstance(result, SweepResult):
-        return _of_sweep(result, folder, question, command)
-    return _of_run(result, folder, command)
+        return _of_sweep(result, folder)
+    return _of_run(result, folder)
 
 
-def _of_run(result: Result, folder: Path, command: str | None) -> Content:
+def _of_run(result: Result, folder: Path) -> Content:
     pictures, missing = _suitable(result)
     if len(result.flows) > 1 and len(result.series):
         pictures["shares"] = result.plot.shares()
@@ -146,15 +147,15 @@ def _of_run(result: Result, folder: Path, command: str | None) -> Content:
         recommendation=[],
         verdict=verdict.of_run(result),
         notes=[*result.meta.void, *([together] if together else []), *missing],
-        described=_described(result),
+        described=described(result),
         tables=_tables(result),
         charts=charts.of_run(result),
         pictures=pictures,
         names=_names(result),
         limits=limits(result)[:MAX_FLOWS],
         limits_left=0,
-        provenance=_provenance([result.meta]),
-        commands=[command or f"dumbbell run {shlex.quote(str(folder / SCENARIO))}"],
+        provenance=provenance([result.meta]),
+        commands=[f"dumbbell run {shlex.quote(str(folder / SCENARIO))}"],
     )
 
 
@@ -171,7 +172,7 @@ def _tables(result: Result) -> list[tuple[str, Grid]]:
     return tables
 
 
-def _of_sweep(sweep: SweepResult, folder: Path, question: str | None, command: str | None) -> Content:
+def _of_sweep(sweep: SweepResult, folder: Path) -> Content:
     grid, rows = report.sweep_grid(sweep)
     first = sweep.load(sweep.points[0])
     choices = advice(sweep)
@@ -187,19 +188,20 @@ def _of_sweep(sweep: SweepResult, folder: Path, question: str | None, command: s
     notes += missing
     return Content(
         title=folder.name or "sweep",
-        question=question,
+        question=None,
         recommendation=sentences(choices),
         verdict=verdict.of_sweep(sweep),
         notes=notes,
-        described=f"{settings}\nthe first run:\n{_described(first)}",
+        described=f"{settings}\nthe first run:\n{described(first)}",
         tables=_tables_of_sweep(sweep, grid, rows),
         charts=charts.of_sweep(sweep),
         pictures=pictures,
         names=_names(sweep),
         limits=limited,
         limits_left=left,
-        provenance=_provenance(sweep.points),
-        commands=[command] if command else _commands(sweep, folder),
+        provenance=provenance(sweep.points),
+        commands=_commands(sweep, folder),
+        rule=words.rule(choices[0].confidence) if choices else None,
     )
 
 
@@ -246,7 +248,8 @@ def _distinct(sweep: SweepResult, axis: str) -> list[str]:
     return list(dict.fromkeys(str(setting_text(point.settings.get(axis))) for point in sweep.points))
 
 
-def _described(result: Result) -> str:
+def described(result: Result) -> str:
+    """What was run, in words and values."""
     # The first line is the name of the file.
     return experiment_of(result).explain().split("\n", 1)[1].replace(" (default)", "").rstrip()
 
@@ -260,7 +263,8 @@ def _commands(sweep: SweepResult, folder: Path) -> list[str]:
     return commands
 
 
-def _provenance(metas: Sequence[Meta]) -> list[tuple[str, str]]:
+def provenance(metas: Sequence[Meta]) -> list[tuple[str, str]]:
+    """Where the numbers of runs come from."""
     first = metas[0]
     seeds = list(dict.fromkeys(str(meta.seed) for meta in metas))
     shown = ", ".join(seeds[:10]) + (f" and {len(seeds) - 10} more" if len(seeds) > 10 else "")

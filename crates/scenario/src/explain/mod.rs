@@ -29,6 +29,9 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
         if resolved.defaults.contains(&"warmup") && resolved.defaults.contains(&"cooldown") { DEFAULT } else { "" };
     let _ = writeln!(text, "  measured from {} to {}{edges}", scenario.warmup.in_words(), end.in_words());
     let _ = writeln!(text, "  seed {}{}", scenario.seed, default("seed"));
+    if resolved.varies_phase {
+        text.push_str("  rates that repeat begin at a place drawn from the seed\n");
+    }
     if scenario.record.series {
         let _ = writeln!(text, "  time series every {}{}", scenario.record.interval.in_words(), default("interval"));
     } else {

@@ -50,6 +50,9 @@ pub(crate) struct File {
     /// How much longer than given the round trip of each flow may be, drawn from the seed: "1packet" is what a packet takes
     /// on the bottleneck. Default: as given.
     pub vary_rtt: Option<VaryRtt>,
+    /// Whether rates that repeat (traces, steps with `repeat`) have gone on for a time before the run begins, drawn from the
+    /// seed. Default false: every run meets them at their beginning.
+    pub vary_phase: Option<bool>,
     /// What to record besides the summary tables.
     pub record: Option<RecordSpec>,
     /// Endpoint parameters of all flows.

@@ -9,9 +9,11 @@ mod network;
 mod radios;
 mod rates;
 mod traffic;
+mod vary_phase;
 mod vary_rtt;
 
 pub(crate) use rates::{Loader, synthesise};
+pub(crate) use vary_phase::vary_phase;
 pub(crate) use vary_rtt::vary_rtts;
 
 use crate::error::{Problems, Reporter};
@@ -56,6 +58,8 @@ pub(crate) struct Resolved {
     pub flows: Vec<Arc<FlowNotes>>,
     /// How much longer the round trip of each flow may be than it is here; empty if it is as it is here.
     pub rtt_spans: Vec<Duration>,
+    /// Whether rates that repeat begin at a place that is drawn.
+    pub varies_phase: bool,
     /// Keys of the top level that the file does not give.
     pub defaults: Vec<&'static str>,
 }
@@ -199,6 +203,8 @@ impl Context<'_> {
         let (links, links_notes) = self.links(&network, flows.iter().chain(drafts.iter().map(|draft| &draft.flow)));
         let traffic = self.sources(drafts, &links_notes, network.links.len())?;
         let rtt_spans = self.rtt_spans(&flows, &links, &links_notes);
+        let sources: Vec<_> = links_notes.iter().map(|notes| &notes.rate_source).collect();
+        let varies_phase = self.varies_phase(&links, &sources);
         let file = self.file;
         let mut defaults = Vec::new();
         let mut default = |given: bool, key| {
@@ -227,6 +233,13 @@ impl Context<'_> {
             flows,
             traffic,
         };
-        Some(Resolved { scenario: Arc::new(scenario), links: links_notes, flows: flow_notes, rtt_spans, defaults })
+        Some(Resolved {
+            scenario: Arc::new(scenario),
+            links: links_notes,
+            flows: flow_notes,
+            rtt_spans,
+            varies_phase,
+            defaults,
+        })
     }
 }

@@ -895,6 +895,49 @@ fn round_trips_cannot_vary_by_packets_where_packets_take_no_time() {
 }
 
 #[test]
+fn every_repetition_begins_at_a_place_of_its_own_in_all_traces_together() {
+    let trace = "trace = [10, 20, 100, 400, 1000]";
+    let path = MINIMAL.replace("rate = \"10mbit\"", &format!("{trace}\nreverse = {{ {trace} }}"));
+    let experiment = load(&format!("vary_phase = true\n{path}\n[sweep]\nrepeat = 20\n"));
+    let places: BTreeSet<_> = experiment
+        .points()
+        .iter()
+        .map(|point| {
+            let scenario = point.scenario();
+            let [forward, back] = [0, 1].map(|link| match &scenario.links[link].config.rate {
+                LinkRate::Trace { opportunities_ms, once: false } => opportunities_ms.to_vec(),
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(forward, back, "they were recorded together");
+            assert_eq!((forward.len(), forward.last()), (5, Some(&1000)));
+            let again = load(&point.resolved_toml());
+            assert_eq!(again.points()[0].content_hash(), point.content_hash());
+            forward
+        })
+        .collect();
+    assert!(places.len() > 1, "{places:?}");
+    // The longest gap is the likeliest place.
+    assert!(places.contains(&vec![10, 20, 100, 400, 1000]) && places.contains(&vec![600, 610, 620, 700, 1000]));
+    assert!(experiment.explain().contains("begin at a place drawn from the seed"), "{}", experiment.explain());
+    let given = load(&format!("{path}\n[sweep]\nrepeat = 2\n"));
+    assert!(given.points().iter().all(|point| {
+        matches!(&point.scenario().links[0].config.rate,
+            LinkRate::Trace { opportunities_ms, .. } if **opportunities_ms == [10, 20, 100, 400, 1000])
+    }));
+}
+
+#[test]
+fn a_place_in_rates_that_do_not_repeat_is_refused() {
+    for rate in
+        ["rate = \"10mbit\"", "rate = [[\"0s\", \"1mbit\"], [\"1s\", \"2mbit\"]]", "trace = [1, 2]\nonce = true"]
+    {
+        let text = format!("vary_phase = true\n{}", MINIMAL.replace("rate = \"10mbit\"", rate));
+        let errors = Experiment::from_toml(&text, "test.toml", &[]).unwrap_err().to_string();
+        assert!(errors.contains("test.toml:1:14") && errors.contains("remove `vary_phase`"), "{errors}");
+    }
+}
+
+#[test]
 fn a_loss_that_is_given_is_not_marked_as_a_default() {
     let text = MINIMAL.replace("rtt", "loss = \"1%\"\nrtt");
     let explained = load(&text).explain();
