@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dumbbell import interrupts, storage
-from dumbbell.commands import options
+from dumbbell.commands import completion, options
 from dumbbell.commands.pages import Pages, formats
 from dumbbell.console import examples, fail, print_paths, say
 
