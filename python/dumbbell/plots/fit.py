@@ -86,13 +86,15 @@ class _Box:
 
 def flaws(figure: Figure, margin: float = 0.0) -> list[Flaw]:
     """What cannot be read in a picture as it is laid out now; ``margin`` is by how many pixels more it must fit."""
-    found = _draw(figure)
-    boxes = list(_boxes(figure))
-    found += list(_cut(figure, boxes, margin))
-    found += list(_overlaps(boxes, margin))
-    found += list(_over_data(figure))
-    found += list(_small(figure, boxes))
-    return found
+    # These decide how many ticks an axis has.
+    with mpl.rc_context(dict(getattr(figure, "rules", {}))):
+        found = _draw(figure)
+        boxes = list(_boxes(figure))
+        found += list(_cut(figure, boxes, margin))
+        found += list(_overlaps(boxes, margin))
+        found += list(_over_data(figure))
+        found += list(_small(figure, boxes))
+        return found
 
 
 def fit(figure: Figure, *, grows: tuple[bool, bool]) -> None:
@@ -131,7 +133,7 @@ def _size(figure: Figure) -> tuple[float, float]:
 
 def _draw(figure: Figure) -> list[Flaw]:
     """Lays the picture out; what matplotlib warns of is a flaw."""
-    with mpl.rc_context(dict(getattr(figure, "rules", {}))), warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure.draw_without_rendering()
     return [Flaw("room", f"there is no room ({one.message})") for one in caught]
