@@ -29,10 +29,14 @@ T = TypeVar("T")
 
 
 class Others:
-    """The work of other programs since this one was made, as far as the system tells."""
+    """The work of other programs since this one was made, as far as the system tells.
 
-    def __init__(self) -> None:
-        self._begin = (time.monotonic(), *_busy_s())
+    A child's CPU time is known only when it has ended, all of it: ``children_s`` is what those that run have had.
+    """
+
+    def __init__(self, children_s: float = 0.0) -> None:
+        all_s, own_s = _busy_s()
+        self._begin = (time.monotonic(), all_s, own_s + children_s)
 
     def cores(self) -> float:
         """How many cores they have kept busy; without end where the system does not tell."""
@@ -117,7 +121,7 @@ def ends_within(process: subprocess.Popen[str], cpu_s: float, stop: Callable[[],
     """Stops a process, which takes less CPU time for its end than this, and less time where nothing else is at work."""
     begin = _cpu_s(process.pid)
     children = _children_s()
-    others, stopped = Others(), time.monotonic()
+    others, stopped = Others(begin), time.monotonic()
     stop()
     out, err = process.communicate(timeout=PATIENCE_S)
     elapsed_s, cores = time.monotonic() - stopped, others.cores()
