@@ -32,6 +32,7 @@ mod lab;
 mod limits;
 mod queues;
 mod quic;
+mod quic_ranges;
 mod reno;
 mod script;
 mod short_flows;
