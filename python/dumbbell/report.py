@@ -86,15 +86,19 @@ def side_by_side(pairs: Sequence[Pair], names: tuple[str, str]) -> None:
 
 
 def flows_grid(result: Result) -> Grid:
-    """The flows of a run, a row each."""
+    """The flows of a run, a row each; of transfers that are complete also how long they took and their own rate."""
+    rows = result.flows.rows()[:MAX_ROWS]
+    has_transfers = any(row.get("completion_s") is not None for row in rows)
+    took = ("took\ns:", "in that time\nMbit/s:") if has_transfers else ()
     grid = Grid(
-        "flow", "algorithm", "goodput\nMbit/s:", "throughput\nMbit/s:", "mean RTT\nms:", "p95 RTT\nms:", "retransm.:",
-        "lost:", "RTOs:",
+        "flow", "algorithm", "goodput\nMbit/s:", *took, "throughput\nMbit/s:", "mean RTT\nms:", "p95 RTT\nms:",
+        "retransm.:", "lost:", "RTOs:",
     )  # fmt: skip
-    for row in result.flows.rows()[:MAX_ROWS]:
+    for row in rows:
+        transfer = (number(row.get(name)) for name in ("completion_s", "transfer_mbps")) if has_transfers else ()
         grid.add(
-            _text(row["label"]), _text(row["algorithm"]), number(row["goodput_mbps"]), number(row["throughput_mbps"]),
-            number(row["mean_rtt_ms"]), number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
+            _text(row["label"]), _text(row["algorithm"]), number(row["goodput_mbps"]), *transfer,
+            number(row["throughput_mbps"]), number(row["mean_rtt_ms"]), number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
             _count(row["rto_count"]),
         )  # fmt: skip
     return grid
