@@ -98,8 +98,8 @@ def flows_grid(result: Result) -> Grid:
         transfer = (number(row.get(name)) for name in ("completion_s", "transfer_mbps")) if has_transfers else ()
         grid.add(
             _text(row["label"]), _text(row["algorithm"]), number(row["goodput_mbps"]), *transfer,
-            number(row["throughput_mbps"]), number(row["mean_rtt_ms"]), number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
-            _count(row["rto_count"]),
+            number(row["throughput_mbps"]), number(row["mean_rtt_ms"]), number(row["p95_rtt_ms"]),
+            _count(row["retransmits"]), _count(row["lost"]), _count(row["rto_count"]),
         )  # fmt: skip
     return grid
 
