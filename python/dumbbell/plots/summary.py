@@ -52,7 +52,7 @@ def tradeoff(
     parts = panels_of(flows, apart)
     with multiples([part.title for part in parts], ax, 6.4, 4.2) as (figure, grid):
         drawn: set[tuple[str, str]] = set()
-        most = 0
+        most = drawn_means = 0
         for part, axes in zip(parts, grid, strict=True):
             names: Names = []
             for kind, rows in part.rows.partition_by("cc", "label", as_dict=True, maintain_order=True).items():
@@ -62,6 +62,7 @@ def tradeoff(
                 drawn |= {key} if any(means) else set()
                 names += [(point, caption(name)) for group in means for point, name in group]
             most = max(most, len(names))
+            drawn_means += len(names)
             if along is not None and len(names) <= NAMED_MARKS and not others:
                 _name(axes, names)
             axes.set_xlabel(f"{label_of(delay)}, smaller to the right")
@@ -75,7 +76,9 @@ def tradeoff(
             for key in kinds
             if key in drawn
         ]
-        legend(figure, handles, _explained(flows, along, others, is_named=most <= NAMED_MARKS) or None, ax=ax)
+        words = _explained(flows, along, others, is_named=most <= NAMED_MARKS)
+        words += ["small: each flow"] if flows.height > drawn_means else []
+        legend(figure, handles, "; ".join(words) or None, ax=ax)
     return figure
 
 
@@ -91,7 +94,7 @@ def _mark(style: Look) -> dict[str, Any]:
     return {"color": style.shown, "marker": style.marker, "linestyle": "none"}
 
 
-def _explained(flows: pl.DataFrame, along: str | None, others: Sequence[str], *, is_named: bool) -> str:
+def _explained(flows: pl.DataFrame, along: str | None, others: Sequence[str], *, is_named: bool) -> list[str]:
     """What the marks and lines are, as far as that cannot be seen."""
     words = []
     if along is not None and is_named and not others:
@@ -99,9 +102,7 @@ def _explained(flows: pl.DataFrame, along: str | None, others: Sequence[str], *,
     elif along is not None:
         values = flows[along].drop_nulls()
         words.append(f"along a line: {caption(f'{setting_name(along)} {values[0]} to {values[-1]}')}")
-    if flows["point"].n_unique() > 1 if "point" in flows.columns else False:
-        words.append("small: each flow")
-    return "; ".join(words)
+    return words
 
 
 def _marks(
