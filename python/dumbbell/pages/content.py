@@ -20,6 +20,7 @@ from dumbbell.pages import charts, verdict
 from dumbbell.pages import limits as limiting
 from dumbbell.pages.advice import advice, sentences
 from dumbbell.pages.limits import Limit, limits
+from dumbbell.printable import file_name
 from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, setting_text
 from dumbbell.terminal import Grid
 
@@ -115,7 +116,7 @@ CAPTIONS = {
 
 def file_of(name: str) -> str:
     """The file of a picture."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.") + ".png"
+    return f"{file_name(name)}.png"
 
 
 def _image(picture: Picture) -> str:

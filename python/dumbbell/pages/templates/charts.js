@@ -157,7 +157,7 @@
     return [places, ...columns];
   };
 
-  // The same for marks, of which several may stand in one place.
+  // Marks, of which several may stand in one place.
   const scattered = (series) => {
     const all = series.flatMap((one, owner) => one.x.map((x, n) => ({ owner, x, y: one.y[n] }))).sort((a, b) => a.x - b.x);
     return [all.map((mark) => mark.x), ...series.map((_, owner) => all.map((mark) => (mark.owner === owner ? mark.y : null)))];
