@@ -56,10 +56,11 @@ def lines(
         words = [word for word in words if not word.startswith("cc ")]
         found.append(Line(algorithm, caption(", ".join([name, *words])), rows))
     if len(found) > MAX_LINES:
+        varied = settings or ["label"]
         raise ValueError(
-            f"{len(found)} lines cannot be told apart, at most {MAX_LINES} can; varied besides: {', '.join(settings)}\n"
-            f"  help: give a setting panels of its own: --panels {setting_name((settings or ['label'])[0])}, or choose "
-            "values: --where NAME=VALUE"
+            f"{len(found)} lines cannot be told apart, at most {MAX_LINES} can; varied besides: {', '.join(varied)}\n"
+            f"  help: give a setting panels of its own: --panels {setting_name(varied[0])}, or choose values: "
+            "--where NAME=VALUE"
         )
     return found
 
