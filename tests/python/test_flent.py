@@ -9,6 +9,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -151,6 +152,55 @@ def test_the_command_writes_prints_and_plots(tmp_path: Path) -> None:
     done = runner.invoke(app, ["plot", str(file), "--format", "pdf", "--out", str(beside)])
     assert done.exit_code != 0
     assert (beside / "overlay.pdf").read_text() == "mine"
+
+
+def drawn(name: str, **series: float) -> dict[str, list[tuple[str, float]]]:
+    """The lines of each panel of a picture of a file with these series: entry of the legend, and value."""
+    results: dict[str, list[float | None]] = {key: [value] * 3 for key, value in series.items()}
+    picture = overlay([flent.FlentData(name, "", [1.0, 2.0, 3.0], results)], [name])
+    legend = picture.legends[0]
+    entries = dict(zip((one.get_color() for one in legend.get_lines()), legend.get_texts(), strict=True))
+    return {
+        axes.get_ylabel(): [
+            (entries[line.get_color()].get_text(), float(np.asarray(line.get_ydata())[0])) for line in axes.get_lines()
+        ]
+        for axes in picture.axes
+    }
+
+
+def test_each_ping_and_each_transfer_is_a_line_of_its_own() -> None:
+    pings = {"Ping (ms)::1": 10.0, "Ping (ms)::2": 500.0}
+    flows = {"TCP upload::1": 40.0, "TCP upload::2": 10.0}
+    means = {"Ping (ms) avg": 255.0, "TCP upload avg": 25.0, "TCP upload sum": 50.0, "TCP upload::1::tcp_cwnd": 7.0}
+    panels = drawn("rtt_fair", **pings, **flows, **means)
+    assert panels["ping (ms)"] == list(pings.items())
+    assert panels["throughput\n(Mbit/s)"] == list(flows.items())
+
+
+def test_calls_and_latencies_are_drawn_and_what_has_none_is_refused(tmp_path: Path) -> None:
+    assert drawn("http", **{"HTTP latency": 1.05}) == {"HTTP latency": [("HTTP latency", 1.05)]}
+    panels = drawn("voip", **{"VoIP::delay": 25.0, "VoIP::jitter": 0.1, "VoIP::loss": 0.0, "VoIP::bitrate": 73.0})
+    assert [lines[0][1] for lines in panels.values()] == [25.0, 0.1, 0.0]
+    with pytest.raises(ValueError, match=r"nothing to draw.*cpu_stats::load"):
+        drawn("idle", **{"cpu_stats::load": 1.0})
+    place = flent.write(flent.FlentData("idle", "", [1.0], {"cpu_stats::load": [1.0]}), tmp_path / "idle.flent.gz")
+    done = CliRunner().invoke(app, ["plot", str(place), "--out", str(tmp_path / "out")])
+    assert done.exit_code != 0
+    assert not (tmp_path / "out").exists()
+
+
+SHARED = Path(__file__).parents[3] / "shared" / "reference" / "flent-tests"
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="Flent's own files are not here")
+@pytest.mark.parametrize("place", sorted(SHARED.glob("*.flent.gz")), ids=lambda place: place.name.split(".")[0])
+def test_files_of_flents_own_tests_are_drawn_series_by_series(place: Path) -> None:
+    data = flent.read(place)
+    picture = overlay([data], [place.name])
+    lines = [line for axes in picture.axes for line in axes.get_lines()]
+    measured = [name for name in data.results if name.startswith(("TCP ", "Ping ")) and "::tcp" not in name]
+    measured = [name for name in measured if name.split(" ")[-1] not in ("avg", "sum", "totals", "fairness")]
+    assert len(lines) >= max(1, len(measured))
 
 
 def test_files_without_transfers_are_drawn_too() -> None:

@@ -327,4 +327,8 @@ def _overlay(places: list[Path], formats: list[Format], series: list[str] | None
     except flent.FlentFileError as error:
         fail(str(error))
     names = [place.name.removesuffix(flent.files.SUFFIX) for place in places]
-    return _write({"overlay": overlay(data, names)}, formats, out)
+    try:
+        picture = overlay(data, names)
+    except ValueError as error:
+        fail(f"{', '.join(map(str, places))}: {error}")
+    return _write({"overlay": picture}, formats, out)

@@ -88,11 +88,11 @@ def look(algorithm: str, variant: int = 0) -> Look:
         chosen = Look(
             _COLOURS[key % len(_COLOURS)], _DASHES[key // 7 % len(_DASHES)], _MARKERS[key // 35 % len(_MARKERS)]
         )
-    return _variant(chosen, variant)
+    return varied(chosen, variant)
 
 
-def _variant(base: Look, number: int) -> Look:
-    """The same colour with other dashes and another marker."""
+def varied(base: Look, number: int) -> Look:
+    """A look of that colour with other dashes and another marker."""
     dashes = _DASHES[(_DASHES.index(base.dashes) + number) % len(_DASHES)]
     return replace(base, dashes=dashes, marker=_MARKERS[(_MARKERS.index(base.marker) + number) % len(_MARKERS)])
 
@@ -112,7 +112,7 @@ def looks(kinds: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Look]:
         own = sum(known[0] == kind[0] for known in chosen)
         # The first of an algorithm is its base, which others have to leave alone.
         grey = {(one.dashes, one.marker) for one in (*bases.values(), *chosen.values())}
-        variants = [_variant(bases[kind[0]], number) for number in range(len(_DASHES) * len(_MARKERS))]
+        variants = [varied(bases[kind[0]], number) for number in range(len(_DASHES) * len(_MARKERS))]
         free = (one for one in variants if own and (one.dashes, one.marker) not in grey)
         chosen[kind] = next(free, variants[own % len(variants)])
     return chosen
