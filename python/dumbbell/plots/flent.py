@@ -26,7 +26,7 @@ DERIVED = re.compile(r"(?:^| )(?:avg|sum|totals|fairness)$")
 OF_A_FLOW = re.compile(r"^[^:]+(?:::\d+)?$")
 """Names of series that are measured themselves; behind colons stand what a socket, queue or host tells besides."""
 
-MOST_NAMED = 12
+MOST_NAMED = 16
 """With more lines than these the legend has the files alone."""
 
 PANELS = (
