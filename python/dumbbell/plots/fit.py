@@ -229,11 +229,12 @@ def _over_data(figure: Figure) -> Iterator[Flaw]:
         for legend in figure.legends:
             if axes.get_visible() and _meet(legend.get_window_extent(), axes.get_window_extent(), -2.0):
                 yield Flaw("legend", "the legend lies over the data", (legend,))
-        for text in axes.texts:
-            if _is_seen(text) and text.get_gid() not in (NAME, REFERENCE):
-                room = Text.get_window_extent(text)
-                if any(covers(room) for covers in _shapes(axes)):
-                    yield Flaw("text", f"{_quoted(text)} lies over the data", (text,))
+        inside = [text for text in axes.texts if _is_seen(text) and text.get_gid() not in (NAME, REFERENCE)]
+        shapes = _shapes(axes) if inside else []
+        for text in inside:
+            room = Text.get_window_extent(text)
+            if any(covers(room) for covers in shapes):
+                yield Flaw("text", f"{_quoted(text)} lies over the data", (text,))
 
 
 def _shapes(axes: Axes) -> list[Callable[[Bbox], bool]]:
@@ -347,11 +348,8 @@ def _hide(axis: Axis, places: set[float]) -> bool:
     """Takes the labels of ticks away; the ticks stay."""
     from matplotlib.ticker import FuncFormatter
 
-    inner = axis.get_major_formatter()
-    kept = [float(tick.get_loc()) for tick in _in_view(axis) if float(tick.get_loc()) not in places]
-    texts = dict(zip(kept, [str(inner(place, 0)) for place in kept], strict=True))
     shown = {float(tick.get_loc()): tick.label1.get_text() or tick.label2.get_text() for tick in _in_view(axis)}
-    labels = {place: shown.get(place, texts[place]) for place in kept}
+    labels = {place: text for place, text in shown.items() if place not in places}
     axis.set_major_formatter(FuncFormatter(lambda value, _: labels.get(float(value), "")))
     return True
 
