@@ -162,7 +162,11 @@ class Sweep:
 
     def __iter__(self) -> Iterator[Result]:
         """Results in the order in which they finish; those already on disk come first."""
-        return (result for _, result in self._results())
+        return (result for _, result in self.indexed())
+
+    def indexed(self) -> Iterator[tuple[int, Result]]:
+        """The index of each point and its result, in the order in which they finish."""
+        return self._results()
 
     def collect(self, each: Callable[[int, Result], None] | None = None) -> SweepResult:
         """Runs what is left and joins the tables, in the order of the file whatever finished first.

@@ -21,6 +21,7 @@ from dumbbell.commands import (
     shell,
     stats,
     suite,
+    why,
 )
 from dumbbell.console import Commands, examples
 
@@ -58,6 +59,7 @@ app.command(epilog=animate.EXAMPLES)(animate.animate)
 app.command(epilog=extract.EXAMPLES)(extract.extract)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
 app.command(epilog=pages.EXAMPLES)(pages.report)
+app.command(epilog=why.EXAMPLES)(why.why)
 app.command(epilog=advise.EXAMPLES)(advise.advise)
 app.command(epilog=flent.EXAMPLES)(flent.flent)
 app.command(epilog=inspect.EXPLAIN_EXAMPLES)(inspect.explain)

@@ -76,7 +76,7 @@ def test_a_report_of_a_run_is_one_file_with_everything(dumbbell: Cli, experiment
     assert (done.status, done.out) == (0, "".join(f"  {out / name}\n" for name in names))
     page = Page((out / "report.html").read_text())
     text = " ".join(page.text)
-    for said in ("bbr1-linux-6.18", "What limits each flow", "bottleneck", "content hash", f"dumbbell run {out}"):
+    for said in ("bbr1-linux-6.18", "What holds flows back", "bottleneck", "content hash", f"dumbbell run {out}"):
         assert said in text
     images = [attributes for tag, attributes in page.seen if tag == "img"]
     assert len(images) == 3
@@ -352,6 +352,8 @@ LIMITED = [
     ({"loss": "2%"}, {"cc": "reno"}, "its congestion window, which"),
     ({}, {"cc": "cubic", "transport": {"receive_window": "20kB"}}, "the receiver's window or the send buffer"),
     ({"loss": "100%"}, {"cc": "cubic"}, "nothing arrived"),
+    ({"reverse": {"rate": "150kbit", "buffer": "50packets"}}, {"cc": "bbr", "bytes": "3MB"}, "the way back"),
+    ({"policer": {"rate": "10mbit", "burst": "5packets"}}, {"cc": "cubic"}, "the policer of bottleneck"),
     ({}, {"cc": "cubic", "rate": {"on": "200ms", "off": "1s"}}, "its application, whose rate changes"),
 ]
 

@@ -36,6 +36,7 @@ mod _core {
     #[pymodule_export]
     use crate::{
         algorithms, columns, load, load_json, parse_size, quantity, reference, schema, seconds, synthesise_trace,
+        toml_as_json,
     };
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
@@ -91,6 +92,14 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
         Level::Bytes(bytes) => Some((bytes.as_u64() as f64 / 1e3, "kB")),
         Level::Time(time) => Some((time.as_secs_f64() * 1e3, "ms")),
     }
+}
+
+/// A TOML document as JSON, which Python reads without another library. The resolved form of an experiment is one.
+#[pyfunction]
+fn toml_as_json(text: &str) -> PyResult<String> {
+    toml::from_str::<Value>(text)
+        .map(|value| value.to_string())
+        .map_err(|error| PyValueError::new_err(error.message().to_owned()))
 }
 
 /// The JSON Schema of experiment files.

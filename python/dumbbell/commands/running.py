@@ -108,6 +108,11 @@ def _tell(result: Result | SweepResult, name: str | None, output: Output) -> Non
 
         if (text := spread.note(result)) is not None:
             note(text)
+    else:
+        from dumbbell.why import words
+
+        for text in words.warnings(result):
+            note(text)
 
 
 def run_point(loaded: _core.Experiment, limits: Limits, out: Path | None, *, quiet: bool = False) -> Result:

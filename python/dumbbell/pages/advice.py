@@ -106,6 +106,7 @@ def of_map(found: DecisionMap, folder: Path, command: str) -> Content:
         charts=[],
         pictures={"what to choose over queue and company, and what the candidates had": found.picture()},
         names=list(found.question.candidates),
+        why=[],
         limits=[],
         limits_left=0,
         provenance=provenance([point for sweep in found.sweeps.values() for point in sweep.points]),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import report, spread
+from dumbbell import why as asking
 from dumbbell.advice import words
 from dumbbell.pages import charts, verdict
 from dumbbell.pages import limits as limiting
@@ -23,6 +24,7 @@ from dumbbell.pages.limits import Limit, limits
 from dumbbell.printable import file_name
 from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, setting_text
 from dumbbell.terminal import Grid
+from dumbbell.why import words as reasons
 
 if TYPE_CHECKING:
     from dumbbell.plots import Picture
@@ -37,6 +39,24 @@ PRINTED_DPI = 90
 """Of the pictures in a page, which are seen on paper and where there is no JavaScript."""
 
 PRINTED_COLOURS = 32
+
+
+MAX_WHY_CPU_S = 20.0
+"""A page repeats its run without the causes of a low rate only if that takes no more CPU."""
+
+WHY_REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Why:
+    """What holds a flow back."""
+
+    sentence: str
+    grid: Grid | None
+    cleared: str | None
+    command: str | None
+    """The run without the first cause."""
+    intervals: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +79,8 @@ class Content:
     pictures: dict[str, Picture]
     names: list[str]
     """Who is seen in charts and pictures."""
+    why: list[Why]
+    """What holds flows of a run back, proved by the runs without it."""
     limits: list[Limit]
     limits_left: int
     """Settings of a sweep of which the page does not say what limits their flows."""
@@ -142,22 +164,41 @@ def _of_run(result: Result, folder: Path) -> Content:
     if len(result.flows) > 1 and len(result.series):
         pictures["shares"] = result.plot.shares()
     together = report.sum_and_fairness(result)
+    causes, untold = _why(result, folder)
     return Content(
         title=folder.name or "result",
         question=None,
         recommendation=[],
         verdict=verdict.of_run(result),
-        notes=[*result.meta.void, *([together] if together else []), *missing],
+        notes=[*result.meta.void, *([together] if together else []), *missing, *untold, *reasons.warnings(result)],
         described=described(result),
         tables=_tables(result),
         charts=charts.of_run(result),
         pictures=pictures,
         names=_names(result),
-        limits=limits(result)[:MAX_FLOWS],
+        why=causes,
+        limits=[] if causes else limits(result)[:MAX_FLOWS],
         limits_left=0,
         provenance=provenance([result.meta]),
         commands=[f"dumbbell run {shlex.quote(str(folder / SCENARIO))}"],
     )
+
+
+def _why(result: Result, folder: Path) -> tuple[list[Why], list[str]]:
+    """What holds flows back, and a note where finding that out would take long."""
+    if result.meta.certificate is not None:
+        return [], []
+    runs = asking.tried(result)
+    repeat = next((n for n in (WHY_REPEATS, 1) if runs * n * result.meta.cpu_s <= MAX_WHY_CPU_S), None)
+    if repeat is None:
+        return [], [f"dumbbell why {shlex.quote(str(folder))} proves what holds flows back; it takes {runs} such runs"]
+    found = []
+    for answer in asking.answers(result, repeat=repeat):
+        command = reasons.command(answer.named[0], str(folder / SCENARIO)) if answer.named else None
+        grid = reasons.grid(answer) if answer.named else None
+        sentence, cleared = reasons.sentence(answer), reasons.cleared(answer)
+        found.append(Why(sentence, grid, cleared, command, reasons.intervals([answer])))
+    return found, []
 
 
 def _tables(result: Result) -> list[tuple[str, Grid]]:
@@ -198,6 +239,7 @@ def _of_sweep(sweep: SweepResult, folder: Path) -> Content:
         charts=charts.of_sweep(sweep),
         pictures=pictures,
         names=_names(sweep),
+        why=[],
         limits=limited,
         limits_left=left,
         provenance=provenance(sweep.points),

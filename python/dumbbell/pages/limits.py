@@ -1,13 +1,15 @@
-"""What limits each flow of a run.
+"""What limits each flow of a run, as far as its tables show it.
 
-The answer is the first of these that holds: the flow ended, nothing arrived, the application offers little, the link is
-full, the window is full, and, where the window is not full, pacing. What a sender may have in flight also ends at the
-receiver's window and the send buffer.
+The answer is the first of these that holds: nothing arrived, the application offers little, the way back is full, a
+policer dropped packets, the link is full, the window is full, and, where the window is not full, pacing. What a sender
+may have in flight also ends at the receiver's window and the send buffer. :mod:`dumbbell.why` proves a cause by the run
+without it; this is for runs that cannot be repeated at once.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from dumbbell import _core
 from dumbbell.plots.timeseries import by_flow, until_the_end
+from dumbbell.why.setup import Link, Setup, Subject
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,9 +59,9 @@ def limits(result: Result) -> list[Limit]:
     # The resolved form has a block for each flow.
     offers = [_Offer.of(block) for block in result.scenario_toml.split("\n[[flows]]")[1:]]
     parts = by_flow(result, ("cwnd", "pacing_mbps"))
-    link = busiest_link(result)
+    setup = Setup(result)
     return [
-        Limit(index, row["label"], *_of_flow(row, offers[index], parts[index], link))
+        Limit(index, row["label"], *_of_flow(row, offers[index], parts[index], setup, index))
         for index, row in enumerate(result.flows.rows())
     ]
 
@@ -100,29 +103,42 @@ def busiest_link(result: Result) -> dict[str, Any]:
     return max(rows, key=lambda row: float(row["utilization"]), default={})
 
 
-def _of_flow(row: dict[str, Any], offer: _Offer, samples: pl.DataFrame, link: dict[str, Any]) -> tuple[str, str]:
+def _of_flow(row: dict[str, Any], offer: _Offer, samples: pl.DataFrame, setup: Setup, index: int) -> tuple[str, str]:
     goodput = row["goodput_mbps"] or 0.0
-    if row["completion_s"] is not None:
-        return "its size", f"all its data was there after {row['completion_s']:.3g} s"
-    if goodput == 0:
+    if goodput == 0 and row["completion_s"] is None:
         return "nothing arrived", f"{row['rto_count_total']} retransmission timeouts"
     if offer.mbps is not None and goodput >= OFFERED * offer.mbps:
         return "its application", f"which offers {offer.mbps:.3g} Mbit/s and gets {goodput:.3g}"
-    used = float(link.get("utilization") or 0.0)
+    own = Subject(str(row["label"]), "flows", (index,))
+    forward, back = setup.forward(own), setup.back(own)
+    if (acks := _busiest(back)) is not None and (acks.usage or 0.0) >= BUSY:
+        return "the way back, which ACKs fill", f"{acks.name} is used by {100 * (acks.usage or 0.0):.0f} %"
+    if policers := [link for link in forward if link.row["drops_policed_total"]]:
+        dropped = policers[0].row["drops_policed_total"]
+        return f"the policer of {policers[0].name}", f"which dropped {dropped:,} packets"
+    link = _busiest(forward)
+    used = 0.0 if link is None else link.usage or 0.0
     lost = (row["network_drops"] or 0) / row["sent"] if row["sent"] else 0.0
     full = _share_at_window(until_the_end(samples))
-    name = link.get("name", "the link")
+    name = "the link" if link is None else link.name
     shown = f"{name} is used by {100 * used:.0f} %, in flight is at cwnd in {100 * full:.0f} % of samples"
     if used >= BUSY:
         return "the capacity of the link", shown
     if offer.changes:
         return "its application, whose rate changes", shown
+    if row["completion_s"] is not None and not row["lost_total"]:
+        return "its size", f"all its data was there after {row['completion_s']:.3g} s, and nothing was lost; {shown}"
     if full >= OFTEN:
         losses = f", which {100 * lost:.2g} % losses hold down" if lost > 0 else ""
         return f"its congestion window{losses}", shown
     if _is_paced(samples, row["throughput_mbps"] or 0.0):
         return "its pacing rate", shown
     return "the receiver's window or the send buffer", shown
+
+
+def _busiest(links: Sequence[Link]) -> Link | None:
+    """The one that is used most while the flow has data."""
+    return max((link for link in links if link.usage is not None), key=lambda link: link.usage or 0.0, default=None)
 
 
 def _is_paced(samples: pl.DataFrame, throughput: float) -> bool:

@@ -1,0 +1,131 @@
+"""What an answer says, in sentences and as a table."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dumbbell.report import number
+from dumbbell.terminal import Grid
+from dumbbell.why.causes import early_marks
+from dumbbell.why.setup import Setup
+from dumbbell.why.trial import Answer, Effect
+
+if TYPE_CHECKING:
+    from dumbbell.results import Result
+
+
+def sentence(answer: Answer) -> str:
+    """What holds the subject back most."""
+    label, now = answer.subject.label, f"{number(answer.now)} {answer.unit}"
+    has = f"{label} takes {now}" if answer.unit == "s" else f"{label} has {now}"
+    if not answer.named:
+        return f"{has}; nothing of what was tried makes it faster."
+    first = answer.named[0]
+    return f"{has}. What holds it back first is {first.cause.name}: without it {_faster(answer, first)}."
+
+
+def grid(answer: Answer) -> Grid:
+    """What holds the subject back, what shows it, and what it costs."""
+    table = Grid("held back by…", "which shows in…", "without it…")
+    for effect in answer.named:
+        table.add(effect.cause.name, effect.cause.shown, _faster(answer, effect))
+    return table
+
+
+def items(answer: Answer, scenario: str | None) -> str:
+    """The same for a terminal, an item a cause, with the run that proves it where the experiment is a file."""
+    lines = []
+    for place, effect in enumerate(answer.named, 1):
+        lines += [f"  {place}. {effect.cause.name}: {_faster(answer, effect)}", f"     {effect.cause.shown}"]
+        if scenario is not None:
+            lines.append(f"     {command(effect, scenario)}")
+    return "\n".join(lines)
+
+
+def cleared(answer: Answer) -> str | None:
+    """What was suspected and costs nothing."""
+    names = list(dict.fromkeys(effect.cause.name for effect in answer.cleared))
+    return f"Tried, and not the cause: {'; '.join(names)}." if names else None
+
+
+def command(effect: Effect, scenario: str) -> str:
+    """The run without a cause."""
+    words = ["dumbbell", "run", scenario]
+    for key, value in effect.cause.settings.items():
+        words += ["--set", f"{key}={value}"]
+    return shlex.join(words)
+
+
+def as_json(answer: Answer, scenario: str | None) -> dict[str, Any]:
+    """An answer as an object."""
+    return {
+        "label": answer.subject.label,
+        "unit": answer.unit,
+        "now": answer.now,
+        "runs": answer.runs,
+        "causes": [
+            {
+                "name": effect.cause.name,
+                "shown": effect.cause.shown,
+                "is_shown": effect.is_shown,
+                "is_natural": effect.cause.is_natural,
+                "without": effect.without,
+                "gain": effect.gain.estimate,
+                "gain_low": _finite(effect.gain.low),
+                "gain_high": _finite(effect.gain.high),
+                "set": dict(effect.cause.settings),
+                "command": None if scenario is None else command(effect, scenario),
+            }
+            for effect in answer.effects
+        ],
+    }
+
+
+def _faster(answer: Answer, effect: Effect) -> str:
+    text = f"{number(effect.without)} {answer.unit}, {_share(effect.gain.estimate)}"
+    if np.isfinite(effect.gain.low) and effect.gain.has_width:
+        low, high = effect.gain.low, effect.gain.high
+        ends = (number(1 + low), number(1 + high)) if effect.gain.estimate >= 1 else (_percent(low), _percent(high))
+        text += f" ({' to '.join(ends)})"
+    return text
+
+
+def _share(gain: float) -> str:
+    return f"{number(1 + gain)} times as fast" if gain >= 1 else f"{_percent(gain)} faster"
+
+
+def _percent(gain: float) -> str:
+    return f"{100 * gain:.0f} %" if abs(gain) >= 0.1 else f"{100 * gain:.2g} %"
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def warnings(result: Result) -> list[str]:
+    """What in a run starves flows that need marks of ECN."""
+    if not any(row["marks_total"] for row in result.links.rows()):
+        return []
+    found = [(link, early) for link in Setup(result).links if (early := early_marks(link)) is not None]
+    return [
+        f"{link.name} marks above {number(early.step_ms)} ms and a packet takes {number(early.packet_ms)} ms there: "
+        "what waits behind another packet is marked, which starves scalable flows; "
+        f"{early.mended} leaves such a queue alone"
+        for link, early in found
+        if early.step_ms < early.packet_ms
+    ]
+
+
+def intervals(answers: Sequence[Answer]) -> str:
+    """What the spans in brackets are."""
+    runs = answers[0].runs
+    return (
+        f"{runs} pairs of runs with the same seeds; in brackets the 95 % interval, so wide that all of an answer hold "
+        "together"
+        if runs > 1
+        else "one pair of runs each: how much of a small difference is chance is not known"
+    )

@@ -1,0 +1,183 @@
+"""``dumbbell why``: planted causes are named first, and the run without them proves it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dumbbell as db
+from conftest import Cli
+from dumbbell import why
+from dumbbell.why import words
+
+PATH: dict[str, Any] = {"rate": "50mbit", "rtt": "40ms"}
+
+
+def experiment(path: dict[str, Any], *flows: dict[str, Any], duration: str = "20s", **top: Any) -> dict[str, Any]:
+    return {"duration": duration, "path": PATH | path, "flows": list(flows), **top}
+
+
+def transport(**keys: Any) -> dict[str, Any]:
+    return {"transport": {"profile": "tcp", **keys}}
+
+
+CUBIC: dict[str, Any] = {"cc": "cubic"}
+
+RADIO = {"name": "radio", "from": "a", "to": "b", "rate": "200mbit", "delay": "10ms", "aggregate": {"every": "10ms"}}
+HOME = {"name": "home", "from": "b", "to": "c", "rate": "50mbit", "delay": "10ms", "buffer": "1000packets"}
+
+PLANTED: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "ACKs on the way back",
+        experiment({"reverse": {"rate": "500kbit", "buffer": "100packets"}}, {"cc": "bbr-quic", "bytes": "20MB"}
+                   | {"transport": "quic"}),
+        "the way back",
+    ),
+    (
+        "reordering over TCP",
+        experiment({"reorder": "5%"}, {"cc": "reno"} | transport(loss_detection="dupthresh", max_reordering=3,
+                                                                  undo=False)),
+        "reordering",
+    ),
+    (
+        "reordering over QUIC",
+        experiment({"jitter": {"amount": "3ms", "reorders": True}}, CUBIC | {"transport": "quic"}),
+        "reordering",
+    ),
+    (
+        "a small bucket",
+        experiment({"policer": {"rate": "30mbit", "burst": "15kB"}}, CUBIC),
+        "the policer, whose bucket",
+    ),
+    (
+        "HyStart",
+        experiment({"rate": "200mbit", "rtt": "100ms", "jitter": "15ms"}, CUBIC | {"bytes": "30MB"}),
+        "HyStart",
+    ),
+    (
+        "marks below a packet time",
+        experiment({"rate": "8mbit", "rtt": "10ms", "buffer": "1000packets", "queue": "dualpi2"}, {"cc": "prague"},
+                   CUBIC, duration="40s", warmup="10s"),
+        "marks of ECN below a packet time",
+    ),
+    (
+        "a threshold below a packet time",
+        experiment({"rate": "5mbit", "queue": {"kind": "threshold", "threshold": "1ms"}}, {"cc": "dctcp"}),
+        "marks of ECN below a packet time",
+    ),
+    ("the receive window", experiment({}, {"cc": "bbr"} | transport(receive_window="64KiB")), "the receive window"),
+    (
+        "flow control",
+        experiment({}, CUBIC | {"transport": {"profile": "quic", "receive_window": "100kB"}, "bytes": "10MB"}),
+        "flow control",
+    ),
+    ("the application", experiment({}, {"cc": "bbr", "rate": "3mbit"}), "its application"),
+    (
+        "timeouts of an incast",
+        experiment({"rate": "1gbit", "rtt": "200us", "buffer": "64packets"}, {"cc": "reno", "count": 40,
+                                                                               "bytes": "256kB"}, duration="5s"),
+        "retransmission timeouts",
+    ),
+    ("PROBE_RTT", experiment({"buffer": "2bdp"}, {"cc": "bbr"}, duration="40s", warmup="5s"), "PROBE_RTT"),
+    (
+        "bursts",
+        experiment({"rate": "100mbit", "rtt": "100ms", "buffer": "12packets"}, CUBIC | {"bytes": "3MB"}),
+        "bursts",
+    ),
+    (
+        "an outage of a trace",
+        experiment({"rate": {"trace": [*range(1, 3000), *range(6000, 9000)]}}, CUBIC),
+        "outages of the link",
+    ),
+    (
+        "an outage in steps",
+        experiment({"rate": {"steps": [["0s", "20mbit"], ["3s", "0bit"], ["5s", "20mbit"]], "repeat": "8s"}}, CUBIC),
+        "outages of the link",
+    ),
+    (
+        "a target below a burst",
+        {"duration": "20s", "links": [RADIO, HOME | {"queue": {"kind": "codel", "target": "1ms", "interval": "20ms"}}],
+         "flows": [CUBIC | {"from": "a", "to": "c"}]},
+        "the target of codel at home, which is below a burst",
+    ),
+    ("random loss", experiment({"loss": "1%"}, CUBIC), "random loss"),
+    ("nothing but the network", experiment({}, CUBIC), "the capacity of bottleneck"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("planted", "named"), [case[1:] for case in PLANTED], ids=[case[0] for case in PLANTED])
+def test_a_planted_cause_is_named_first_and_the_run_without_it_is_faster(planted: dict[str, Any], named: str) -> None:
+    result = db.run(planted)
+    answer, *_ = why.answers(result, progress=False)
+    first = answer.named[0]
+    assert first.cause.name.startswith(named)
+    # What proves it is a run that anybody can repeat: the resolved experiment with some settings replaced.
+    without = db.run(json.loads(db._core.toml_as_json(result.scenario_toml)), set=dict(first.cause.settings))
+    label = answer.subject.label
+
+    def goodput(one: db.Result) -> float:
+        """Up to the end of a transfer where there is one."""
+        rows = [row for row in one.flows.rows() if row["label"] == label]
+        return float(sum(row["transfer_mbps"] or row["goodput_mbps"] for row in rows))
+
+    assert goodput(without) > 1.01 * goodput(result)
+    assert first.gain.low > 0 or not first.gain.has_width
+
+
+def test_what_was_tried_and_is_no_cause_is_told(dumbbell: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert dumbbell("compare", "cubic", "--loss", "1%", "--duration", "5s", "--out", out).status == 0
+    done = dumbbell("why", out)
+    assert done.status == 0
+    assert done.out.startswith("cubic has ")
+    assert "  1. random loss: " in done.out
+    assert f"dumbbell run {out}/scenario.toml --set 'links[0].loss=0%'" in done.out
+    assert "Tried, and not the cause: " in done.out
+    (answer,) = json.loads(dumbbell("why", out, "--json").out)["answers"]
+    assert answer["causes"][0]["name"] == "random loss"
+    assert answer["causes"][0]["gain_low"] > 0
+    refused = dumbbell("why", out, "--flow", "bbr")
+    assert (refused.status, refused.err) == (2, "error: --flow: no flow is called bbr; there are cubic\n")
+
+
+def test_a_source_of_traffic_and_a_flow_beside_others_are_asked_about() -> None:
+    traffic = {"kind": "request-response", "cc": "cubic", "size": "50kB", "users": 10, "think": "100ms"}
+    path = {"rate": "1gbit", "rtt": "2ms", "loss": "2%"}
+    slow = db.run({"duration": "5s", "path": path, "traffic": [traffic], "flows": []})
+    (answer,) = why.answers(slow, progress=False)
+    assert (answer.subject.kind, answer.unit) == ("traffic", "s")
+    assert answer.named[0].cause.name in ("random loss", "retransmission timeouts")
+    shared = db.run(experiment({}, {"cc": "cubic", "label": "mine"}, {"cc": "bbr", "count": 3, "label": "others"}))
+    (mine,) = why.answers(shared, labels=["mine"], progress=False)
+    assert "the company of other flows" in [effect.cause.name for effect in mine.named]
+
+
+def test_a_page_names_causes_of_a_short_run_and_the_command_for_a_long_one(dumbbell: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dumbbell("compare", "cubic", "--loss", "1%", "--duration", "5s", "--out", out)
+    assert dumbbell("report", out, "--format", "md").status == 0
+    page = (out / "report.md").read_text()
+    assert "What holds it back first is random loss" in page
+    assert "links[0].loss=0%" in page
+
+
+def test_an_answer_without_a_cause_says_so() -> None:
+    setup = db.run(experiment({"rate": "unlimited", "buffer": "unlimited"}, CUBIC | {"bytes": "1kB"}, duration="1s"))
+    (answer,) = why.answers(setup, progress=False)
+    assert answer.named == []
+    assert "nothing of what was tried makes it faster" in words.sentence(answer)
+
+
+def test_marks_below_a_packet_time_are_warned_of(dumbbell: Cli) -> None:
+    options = ("--rate", "10mbit", "--rtt", "10ms", "--duration", "2s")
+    done = dumbbell("compare", "prague", *options, "--set", "path.queue=dualpi2")
+    assert "bottleneck marks above 1 ms and a packet takes 1.2 ms there" in " ".join(done.err.split())
+    assert "min_step_queue = 2 leaves such a queue alone" in " ".join(done.err.split())
+    for setting in ("path.rate=50mbit", "path.queue.min_step_queue=2"):
+        assert (
+            "marks above"
+            not in dumbbell("compare", "prague", *options, "--set", "path.queue=dualpi2", "--set", setting).err
+        )
