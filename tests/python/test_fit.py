@@ -232,6 +232,7 @@ def test_a_file_of_any_name_is_written_and_replaced_only_if_it_is_a_picture_of_o
         (["--x", "loss", "--panels", "rtt"], "does not vary rtt"),
         (["--x", "loss", "--label", "x"], "NAME=TEXT"),
         (["--x", "loss", "--out", "a.png", "--format", "pdf"], "is a png"),
+        (["--x", "loss", "--out", "a.jpg"], "no picture is written as .jpg; choose from .png, .svg, .pdf"),
         (["--x", "loss", "--size", "0.6x0.6in"], "does not fit"),
     ],
 )

@@ -1,7 +1,7 @@
 //! The propagation pipe: what is under way, and when it comes out.
 //!
 //! Packets enter in the order of their departure from the transmitter. Unless variation may reorder them they leave in
-//! that order too, and the pipe is a ring of runs whose head alone matters; otherwise it is a heap.
+//! that order too, and the pipe is a ring of runs whose head alone matters; otherwise they are in [`Disorder`].
 //!
 //! Packets are put into the pipe before they leave the transmitter, when their departure is known. Where that changes
 //! those that have not left are taken back out ([`Pipe::take_back`]) and put in again; each keeps what was drawn for it
@@ -15,11 +15,11 @@ use crate::run::Run;
 use crate::schedule::Schedule;
 use crate::stats::Tally;
 use crate::train::Train;
-use dumbbell_units::{Duration, Ratio, Rng, Time, claimed};
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use disorder::Disorder;
+use dumbbell_units::{Duration, Ratio, Rng, Time};
 
 mod ahead;
+mod disorder;
 
 /// The propagation pipe of a link.
 #[derive(Clone, Debug)]
@@ -44,13 +44,6 @@ pub(crate) struct Pipe<P> {
     ahead_until: Time,
 }
 
-/// Packets that may overtake each other.
-#[derive(Clone, Debug)]
-struct Disorder<P> {
-    heap: BinaryHeap<InFlight<P>>,
-    entered: u64,
-}
-
 impl<P: Packet> Pipe<P> {
     /// Longer delays, of 290 years, are not plain, so that times of arrival stay within 64 bits.
     const LONGEST_PLAIN: Duration = Duration::from_nanos(u64::MAX / 2);
@@ -63,7 +56,7 @@ impl<P: Packet> Pipe<P> {
         let keeps_order = (varies || delay.schedule.is_some()) && !delay.jitter.reorders;
         let may_reorder = delay.jitter.reorders && (jitters || delay.schedule.is_some());
         let overtakes = reorders || is_late || may_reorder;
-        let disorder = overtakes.then(|| Box::new(Disorder { heap: BinaryHeap::new(), entered: 0 }));
+        let disorder = overtakes.then(|| Box::new(Disorder::new()));
         let variation = varies.then(|| Box::new(Variation::new(delay, events, rng)));
         Pipe {
             base: delay.base,
@@ -103,9 +96,7 @@ impl<P: Packet> Pipe<P> {
     fn push_in_disorder(&mut self, arrives: Time, passage: Passage, packet: P) {
         let Some(disorder) = &mut self.disorder else { return };
         self.next_arrival = self.next_arrival.min(arrives);
-        disorder.entered += 1;
-        let is_waited_for = matches!(passage, Passage::Delayed(_));
-        disorder.heap.push(InFlight { arrives, number: disorder.entered, is_waited_for, packet });
+        disorder.push(arrives, matches!(passage, Passage::Delayed(_)), packet);
     }
 
     /// When a packet arrives where others may wait for it, or where the constant delay follows a schedule.
@@ -238,10 +229,10 @@ impl<P: Packet> Pipe<P> {
     #[inline(never)]
     fn take_in_disorder(&mut self, packet: &mut P) {
         let Some(disorder) = &mut self.disorder else { return };
-        if let Some(head) = disorder.heap.pop() {
-            *packet = head.packet;
+        if let Some(next) = disorder.pop() {
+            *packet = next;
         }
-        self.next_arrival = disorder.heap.peek().map_or(Time::NEVER, |head| head.arrives);
+        self.next_arrival = disorder.next_arrival();
     }
 
     /// Takes the last `count` packets back out that were put in, in their order, with the times at which they would have
@@ -249,11 +240,11 @@ impl<P: Packet> Pipe<P> {
     pub(crate) fn take_back(&mut self, count: usize) -> Vec<(Time, P)> {
         let packets = match &mut self.disorder {
             None => take_back_in_order(&mut self.runs, count),
-            Some(disorder) => disorder.take_back(count as u64),
+            Some(disorder) => disorder.take_back(count),
         };
         self.next_arrival = match &self.disorder {
             None => self.runs.iter().next().map_or(Time::NEVER, |run| run.instants.next()),
-            Some(disorder) => disorder.heap.peek().map_or(Time::NEVER, |head| head.arrives),
+            Some(disorder) => disorder.next_arrival(),
         };
         self.latest = self.latest_arrival();
         packets
@@ -263,7 +254,7 @@ impl<P: Packet> Pipe<P> {
     fn latest_arrival(&mut self) -> Time {
         let latest = match &self.disorder {
             None => self.runs.last_mut().map(|run| run.instants.last()),
-            Some(disorder) => disorder.heap.iter().filter(|place| place.is_waited_for).map(|place| place.arrives).max(),
+            Some(disorder) => disorder.iter().filter(|place| place.is_waited_for).map(|place| place.arrives).max(),
         };
         latest.unwrap_or(Time::ZERO)
     }
@@ -294,8 +285,7 @@ impl<P: Packet> Pipe<P> {
 
     /// Bytes of memory [claimed](claimed).
     pub(crate) fn memory(&self) -> u64 {
-        let disorder = self.disorder.as_ref().map(|disorder| &disorder.heap);
-        self.runs.memory() + disorder.map_or(0, |heap| claimed::<InFlight<P>>(heap.len(), heap.capacity()))
+        self.runs.memory() + self.disorder.as_ref().map_or(0, |disorder| disorder.memory())
     }
 
     /// Packets of a plain pipe that enter it at `instant` or later.
@@ -310,7 +300,7 @@ impl<P: Packet> Pipe<P> {
 
     /// How many packets there are, in a pipe into which no run was [pushed](Self::push_run).
     pub(crate) fn len(&self) -> u64 {
-        let packets = self.disorder.as_ref().map_or(self.runs.len(), |disorder| disorder.heap.len());
+        let packets = self.disorder.as_ref().map_or(self.runs.len(), |disorder| disorder.len());
         packets as u64
     }
 
@@ -320,7 +310,7 @@ impl<P: Packet> Pipe<P> {
             None => {
                 self.runs.iter().filter(|run| is_meant(&run.packet)).map(|run| u64::from(run.instants.count())).sum()
             }
-            Some(disorder) => disorder.heap.iter().filter(|place| is_meant(&place.packet)).count() as u64,
+            Some(disorder) => disorder.iter().filter(|place| is_meant(&place.packet)).count() as u64,
         }
     }
 }
@@ -354,47 +344,6 @@ fn take_back_in_order<P: Packet>(runs: &mut Ring<Run<P>>, count: usize) -> Vec<(
     last_first.reverse();
     last_first
 }
-
-impl<P: Packet> Disorder<P> {
-    fn take_back(&mut self, count: u64) -> Vec<(Time, P)> {
-        self.entered -= count;
-        let (stay, mut back): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.heap).into_iter().partition(|place| place.number <= self.entered);
-        self.heap = stay.into();
-        back.sort_unstable_by_key(|place| place.number);
-        back.into_iter().map(|place| (place.arrives, place.packet)).collect()
-    }
-}
-
-/// A packet in a pipe that may reorder. The greatest is the one that comes out first, as `BinaryHeap` wants it.
-#[derive(Clone, Copy, Debug)]
-struct InFlight<P> {
-    arrives: Time,
-    number: u64,
-    /// Packets behind it wait for it where the order is kept.
-    is_waited_for: bool,
-    packet: P,
-}
-
-impl<P> Ord for InFlight<P> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.arrives, other.number).cmp(&(self.arrives, self.number))
-    }
-}
-
-impl<P> PartialOrd for InFlight<P> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<P> PartialEq for InFlight<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl<P> Eq for InFlight<P> {}
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -202,10 +203,20 @@ def _span(text: str | None) -> tuple[float | None, float | None] | None:
     return ends
 
 
+def _is_picture(path: Path) -> bool:
+    """Whether the name is that of a picture of any kind, and not of a directory."""
+    kind = mimetypes.guess_type(path.name)[0] or ""
+    return kind.startswith("image/") or kind == "application/postscript"
+
+
 def _formats(text: str | None, out: Path | None) -> list[Format]:
     from dumbbell.plots import FORMATS
 
     named = [kind for kind in FORMATS if out is not None and out.suffix == f".{kind}"]
+    if out is not None and not named and not out.is_dir() and _is_picture(out):
+        fail(
+            f"--out {out}: no picture is written as {out.suffix}; choose from {', '.join(f'.{one}' for one in FORMATS)}"
+        )
     if text is None:
         return named or list(FORMATS)
     chosen = [name for name in FORMATS if name in text.split(",")]
