@@ -229,9 +229,11 @@ impl QuicAck {
         self.delay_us = u32_at(head, 0)?;
         self.ecn = EcnCounts { ect0: u32_at(head, 4)?, ect1: u32_at(head, 8)?, ce: u32_at(head, 12)? };
         self.ranges.clear();
-        for range in ranges.chunks_exact(QuicAck::RANGE) {
-            self.ranges.push(SackBlock { start: u32_at(range, 0)?, end: u32_at(range, 4)? });
-        }
+        let (ranges, _) = ranges.as_chunks::<{ QuicAck::RANGE }>();
+        self.ranges.extend(ranges.iter().map(|&bytes| {
+            let (start, end) = unpair(bytes);
+            SackBlock { start, end }
+        }));
         Some(())
     }
 }
@@ -240,6 +242,14 @@ impl QuicAck {
 #[inline]
 fn pair(first: u32, second: u32) -> [u8; 8] {
     (u64::from(first) | u64::from(second) << 32).to_le_bytes()
+}
+
+/// The two integers of [`pair`].
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "each half is meant")]
+fn unpair(bytes: [u8; 8]) -> (u32, u32) {
+    let both = u64::from_le_bytes(bytes);
+    (both as u32, (both >> 32) as u32)
 }
 
 #[inline]

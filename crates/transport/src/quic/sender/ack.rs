@@ -36,6 +36,11 @@ impl Told {
     fn for_each_new(&self, ranges: &[SackBlock], mut on_new: impl FnMut(SackBlock)) {
         let mut known = self.0.iter().copied().peekable();
         for range in ranges {
+            // Of many ranges most are as before.
+            if known.peek() == Some(range) {
+                known.next();
+                continue;
+            }
             while known.next_if(|told| told.start >= range.end).is_some() {}
             let mut end = range.end;
             while let Some(told) = known.peek().copied().filter(|told| told.end > range.start) {
