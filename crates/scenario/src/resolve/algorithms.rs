@@ -12,6 +12,7 @@ use dumbbell_cc::{Algorithm, Catalog, Recipe};
 use dumbbell_transport::real_time::OwnRule;
 use dumbbell_transport::udp::Unresponsive;
 use dumbbell_transport::{Protocol, TransportConfig};
+use dumbbell_units::Rng;
 use serde_json::Map;
 use std::sync::Arc;
 
@@ -44,7 +45,26 @@ impl Context<'_> {
     ) -> Option<Arc<Recipe>> {
         let profile = TransportConfig::profile(self.profile(spec));
         let protocol = transport.or(profile.as_ref())?.protocol;
-        if protocol.is_controlled() { self.algorithm(spec, at) } else { self.no_algorithm(spec, protocol, at) }
+        if !protocol.is_controlled() {
+            return self.no_algorithm(spec, protocol, at);
+        }
+        let recipe = self.algorithm(spec, at)?;
+        transport.is_none_or(|transport| self.meets_needs(&recipe, transport, at)).then_some(recipe)
+    }
+
+    /// Whether the endpoints have what the controller needs; one that misses something would be another algorithm.
+    fn meets_needs(&mut self, recipe: &Recipe, transport: &TransportConfig, at: &KeyPath) -> bool {
+        let has_timestamps = transport.protocol == Protocol::Tcp && transport.timestamps;
+        if !recipe.controller(Rng::new(0)).needs().timestamps || has_timestamps {
+            return true;
+        }
+        let name = recipe.name();
+        let message = format!("`{name}` measures by TCP's timestamps, which these endpoints do not send");
+        let help = format!(
+            "choose transport = \"tcp\" with timestamps = true; `dumbbell cc show {name}` lists what it can measure by instead"
+        );
+        self.report.key(&at.key("cc"), message, help);
+        false
     }
 
     /// What a flow of datagrams has in the place of an algorithm.
