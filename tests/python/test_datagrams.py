@@ -88,4 +88,4 @@ def test_the_command_prints_and_draws_them(dumbbell: Cli, tmp_path: Path) -> Non
 def test_the_call_of_the_example_is_better_off_in_a_fair_queue() -> None:
     runs = list(db.sweep("examples/call.toml", progress=False))
     p95 = {run.meta.settings["path.queue"]: run.datagrams.rows()[0]["p95_frame_ms"] for run in runs}
-    assert p95["fq_codel"] < 60 < p95["droptail"]
+    assert p95["fq_codel"] < 60 < p95["droptail"] and p95["cake"] < 60

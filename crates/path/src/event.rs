@@ -42,6 +42,14 @@ pub struct PacketEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the end", "x-source" = "none"))]
     pub until: Option<Time>,
+    /// The time from `from` to `until` comes again, each time so much later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "never", "x-with" = "until", "x-above" = "0s", "x-source" = "none"))]
+    pub repeat: Option<Duration>,
+    /// How often it comes in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2), extend("x-default" = "no limit", "x-with" = "repeat", "x-unit" = "times", "x-source" = "none"))]
+    pub times: Option<u32>,
     /// How much longer delayed packets take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "required with `delay`", "x-at-most" = "1h", "x-source" = "none"))]
@@ -105,6 +113,7 @@ impl PacketEvent {
             let message = format!("the time from {from} until {until} is none");
             return Err(Problem::value("until", message, "allowed: a time later than `from`"));
         }
+        self.check_repetition()?;
         match self.action {
             Action::Delay if self.by.is_none() => {
                 Err(Problem::missing("by", "a delay needs `by`", "write by = \"30ms\""))
@@ -132,6 +141,51 @@ impl PacketEvent {
         }
     }
 
+    /// What cannot be meant of its repetition.
+    fn check_repetition(&self) -> Result<(), Problem> {
+        let Some(repeat) = self.repeat else {
+            return match self.times {
+                None => Ok(()),
+                Some(_) => Err(Problem::key("times", "`times` belongs to `repeat`", "add `repeat`, or remove `times`")),
+            };
+        };
+        let Some((from, until)) = self.from.zip(self.until) else {
+            let help = "write from = \"3s\" and until = \"3080ms\", the first time";
+            return Err(Problem::missing("until", "what repeats needs `from` and `until`", help));
+        };
+        for (key, is_given) in [("packets", self.packets.is_some()), ("bytes", self.bytes.is_some())] {
+            if is_given {
+                let message = format!("`{key}` counts over the whole run and does not go with `repeat`");
+                return Err(Problem::key(key, message, "remove one of them"));
+            }
+        }
+        if repeat <= until.since(from) {
+            let message = format!("the time from {from} until {until} repeats after {repeat}");
+            return Err(Problem::value("repeat", message, "allowed: more than that time lasts"));
+        }
+        match self.times.filter(|times| *times < 2) {
+            Some(times) => Err(Problem::value("times", format!("{times} times"), "allowed: 2 or more")),
+            None => Ok(()),
+        }
+    }
+
+    /// How much later than given the repetition is whose turn it is at `now`.
+    fn shift(&self, now: Time) -> Duration {
+        let (Some(repeat), Some(from)) = (self.repeat, self.from) else { return Duration::ZERO };
+        let turn = now.max(from).since(from).as_nanos() / repeat.as_nanos().max(1);
+        repeat * turn.min(self.times.map_or(u64::MAX, |times| u64::from(times) - 1))
+    }
+
+    /// When the time of the event that holds at `now` is over; `None` if it has no end.
+    pub(crate) fn ends(&self, now: Time) -> Option<Time> {
+        self.until.map(|until| until + self.shift(now))
+    }
+
+    /// Whether the event is about this time.
+    fn is_at(&self, now: Time) -> bool {
+        self.from.is_none_or(|from| from + self.shift(now) <= now) && self.ends(now).is_none_or(|until| now < until)
+    }
+
     /// For a report.
     pub fn in_words(&self) -> String {
         let mut text = match self.action {
@@ -153,6 +207,8 @@ impl PacketEvent {
         add(self.bytes.map(|(begin, end)| format!(" from byte {} to {}", begin.as_u64(), end.as_u64())));
         add(self.from.map(|from| format!(" from {from}")));
         add(self.until.map(|until| format!(" until {until}")));
+        add(self.repeat.map(|repeat| format!(", again every {}", repeat.in_words())));
+        add(self.times.map(|times| format!(", {times} times in all")));
         add(self.by.map(|by| format!(" by {}", by.in_words())));
         text
     }
@@ -189,8 +245,7 @@ impl Watch {
         self.bytes += u64::from(packet.size());
         let is_meant = event.packets.is_none_or(|(first, last)| (first..=last).contains(&self.packets))
             && event.bytes.is_none_or(|(begin, end)| (begin.as_u64()..end.as_u64()).contains(&begins))
-            && event.from.is_none_or(|from| from <= now)
-            && event.until.is_none_or(|until| now < until);
+            && event.is_at(now);
         is_meant.then_some(event)
     }
 }
@@ -202,7 +257,8 @@ mod tests {
 
     fn event(action: Action) -> PacketEvent {
         let (packets, bytes, from, until) = (None, None, None, None);
-        PacketEvent { action, of: Selection::Data, flow: None, packets, bytes, from, until, by: None }
+        let (repeat, times) = (None, None);
+        PacketEvent { action, of: Selection::Data, flow: None, packets, bytes, from, until, repeat, times, by: None }
     }
 
     /// The packets of 1000 bytes, one a millisecond, that an event is about, counted from 1.
@@ -228,6 +284,18 @@ mod tests {
     }
 
     #[test]
+    fn a_time_comes_again_as_often_as_it_shall() {
+        let at = |ms| Some(Time::ZERO + Duration::from_millis(ms));
+        let repeat = Some(Duration::from_millis(5));
+        let drop = PacketEvent { from: at(3), until: at(5), repeat, ..event(Action::Drop) };
+        assert_eq!(meant(&drop), [3, 4, 8, 9, 13, 14, 18, 19]);
+        let twice = PacketEvent { times: Some(2), ..drop };
+        assert_eq!(meant(&twice), [3, 4, 8, 9]);
+        let ends = |ms| twice.ends(Time::ZERO + Duration::from_millis(ms));
+        assert_eq!([1, 4, 9, 14].map(ends), [at(5), at(5), at(10), at(10)]);
+    }
+
+    #[test]
     fn events_that_cannot_be_meant_are_refused() {
         let drop = event(Action::Drop);
         let at = |ms| Some(Time::ZERO + Duration::from_millis(ms));
@@ -236,10 +304,17 @@ mod tests {
         assert_eq!(refused(PacketEvent { packets: Some((0, 3)), ..drop.clone() }).key, "packets");
         assert_eq!(refused(PacketEvent { packets: Some((4, 3)), ..drop.clone() }).key, "packets");
         assert_eq!(refused(PacketEvent { from: at(3), until: at(3), ..drop.clone() }).key, "until");
-        assert_eq!(refused(PacketEvent { from: at(3), by: Some(Duration::ZERO), ..drop }).key, "by");
+        assert_eq!(refused(PacketEvent { from: at(3), by: Some(Duration::ZERO), ..drop.clone() }).key, "by");
         assert_eq!(refused(PacketEvent { packets: Some((1, 1)), ..event(Action::Delay) }).key, "by");
         assert_eq!(refused(PacketEvent { from: at(3), ..event(Action::Hold) }).key, "until");
         let numbered = PacketEvent { from: at(3), until: at(4), packets: Some((1, 1)), ..event(Action::Hold) };
         assert_eq!(refused(numbered).key, "packets");
+        let repeated = PacketEvent { from: at(3), until: at(4), repeat: Some(Duration::from_millis(1)), ..drop.clone() };
+        assert_eq!(refused(repeated.clone()).key, "repeat", "a time without a pause");
+        let repeat = Some(Duration::from_millis(9));
+        assert_eq!(refused(PacketEvent { repeat, until: None, ..repeated.clone() }).key, "until");
+        assert_eq!(refused(PacketEvent { repeat, packets: Some((1, 2)), ..repeated.clone() }).key, "packets");
+        assert_eq!(refused(PacketEvent { repeat, times: Some(1), ..repeated.clone() }).key, "times");
+        assert_eq!(refused(PacketEvent { repeat: None, times: Some(2), ..repeated }).key, "times");
     }
 }

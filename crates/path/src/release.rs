@@ -146,7 +146,7 @@ impl<P: Packet> Release<P> {
     /// A packet comes to the far end at `now`, which never goes backwards.
     pub(crate) fn push(&mut self, now: Time, packet: P) {
         self.close_until(now);
-        let held = self.holds.iter_mut().filter_map(|hold| hold.passes(now, &packet)?.until).max();
+        let held = self.holds.iter_mut().filter_map(|hold| hold.passes(now, &packet)?.ends(now)).max();
         if let Some(until) = held {
             return self.release(until, packet);
         }
@@ -317,10 +317,10 @@ mod tests {
     #[test]
     fn packets_are_held_until_a_time_and_others_pass() {
         let time = |ms| Some(at(ms));
-        let (packets, bytes, by) = (None, None, None);
-        let of = crate::event::Selection::Data;
+        let (packets, bytes, by, repeat, times) = (None, None, None, None, None);
+        let (of, from, until) = (crate::event::Selection::Data, time(10), time(20));
         let hold =
-            PacketEvent { action: Action::Hold, of, flow: None, packets, bytes, from: time(10), until: time(20), by };
+            PacketEvent { action: Action::Hold, of, flow: None, packets, bytes, from, until, repeat, times, by };
         let mut release = Release::new(None, &[hold], || Rng::new(1)).unwrap();
         let mut out = Vec::new();
         for ms in [9, 10, 15, 20] {

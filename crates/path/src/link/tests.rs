@@ -446,7 +446,8 @@ fn a_policer_loses_one_minus_one_over_the_overload_without_any_queue() {
 
 fn event(action: Action, packets: (u64, u64)) -> PacketEvent {
     let (flow, bytes, from, until, by) = (None, None, None, None, None);
-    PacketEvent { action, of: Selection::Data, flow, packets: Some(packets), bytes, from, until, by }
+    let (repeat, times) = (None, None);
+    PacketEvent { action, of: Selection::Data, flow, packets: Some(packets), bytes, from, until, repeat, times, by }
 }
 
 fn with_events(events: Vec<PacketEvent>) -> LinkConfig {

@@ -230,6 +230,8 @@ pub fn impairments() -> Vec<(&'static str, Impairments)> {
         bytes: None,
         from: None,
         until: None,
+        repeat: None,
+        times: None,
         by: (action == Action::Delay).then_some(ms(3)),
     };
     let events = |events: &[PacketEvent]| Impairments { events: events.into(), ..Impairments::default() };
@@ -252,6 +254,16 @@ pub fn impairments() -> Vec<(&'static str, Impairments)> {
         ("copies", events(&[PacketEvent { of: Selection::Any, packets: Some((10, 20)), ..event(Action::Duplicate) }])),
         ("delays", events(&[PacketEvent { packets: Some((20, 40)), ..event(Action::Delay) }])),
         ("holds", events(&[PacketEvent { from: Some(at(30)), until: Some(at(40)), ..event(Action::Hold) }])),
+        (
+            "holds again",
+            events(&[PacketEvent {
+                from: Some(at(30)),
+                until: Some(at(33)),
+                repeat: Some(ms(7)),
+                times: Some(3),
+                ..event(Action::Hold)
+            }]),
+        ),
         ("two events", events(&[acks, PacketEvent { flow: Some(2), ..event(Action::Mark) }])),
     ]
 }
