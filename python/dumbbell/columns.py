@@ -20,6 +20,7 @@ columns that end in `_total` count the whole run.""",
 interval; columns that end in `_total` count the whole run.""",
     "completions": "One row a transfer of such a source, in the order in which they began.",
     "pages": "One row a web page of such a source, in the order in which they began.",
+    "rounds": "One row a round of an [incast](traffic.md#kind--incast), in the order in which they began.",
     "datagrams": """One row a flow of datagrams: `"udp"`, `"probe"` or `"real-time"` as its
 [`transport`](scenario.md#transport), over the measured interval.""",
 }
@@ -30,8 +31,8 @@ _INTRODUCTION = """\
 
 `dumbbell run --out DIR` writes these tables as Parquet; in Python `result.flows`, `result.links` and so on are the same
 ones. `traffic` and `completions` are there where the experiment has `[[traffic]]`, `pages` where that
-loads web pages, and `datagrams` where a flow consists of datagrams. A number that does not exist is
-null. This page is printed by `dumbbell columns --markdown`; `dumbbell columns` shows it in a terminal.
+loads web pages, `rounds` where it has an incast, and `datagrams` where a flow consists of datagrams. A number that
+does not exist is null. This page is printed by `dumbbell columns --markdown`; `dumbbell columns` shows it in a terminal.
 """
 
 _OBSERVED = """

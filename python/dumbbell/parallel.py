@@ -96,7 +96,7 @@ def measured(
     return Result(
         flows, series, Table(output.links), link_series, meta, point,
         traffic=traffic, completions=Table(output.completions), pages=Table(output.pages),
-        datagrams=Table(output.datagrams),
+        rounds=Table(output.rounds), datagrams=Table(output.datagrams),
     )  # fmt: skip
 
 

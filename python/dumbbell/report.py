@@ -160,6 +160,16 @@ def pages_grid(result: Result) -> Grid:
     return grid
 
 
+def rounds_grid(result: Result) -> Grid:
+    """The query completion times of incasts, a row a source of them."""
+    grid = Grid("incast", "rounds:", "mean query\nms:", "p50 query\nms:", "p95 query\nms:", "p99 query\nms:")
+    for row in result.traffic.rows()[:MAX_ROWS]:
+        if row.get("rounds_total"):
+            times = (number(_scaled(row[f"{name}_qct_s"], 1e3)) for name in ("mean", "p50", "p95", "p99"))
+            grid.add(_text(row["label"]), _count(row["rounds"]), *times)
+    return grid
+
+
 def datagrams_grid(result: Result) -> Grid:
     """The flows of datagrams, a row each: loss and delays, and what became of the frames of calls."""
     grid = Grid(
@@ -308,6 +318,8 @@ def _run(result: Result, name: str | None) -> None:
         _more(rows)
     if len(result.pages):
         pages_grid(result).print()
+    if len(result.rounds):
+        rounds_grid(result).print()
     if len(result.datagrams):
         datagrams_grid(result).print()
     _cost([meta])
@@ -330,6 +342,8 @@ def others_of_sweep(sweep: SweepResult) -> dict[str, tuple[Grid, int]]:
     found = {}
     if len(sweep.transfers):
         found["Completion times"] = _transfers(sweep)
+    if "rounds_total" in sweep.traffic.columns and sweep.traffic.to_polars()["rounds_total"].sum():
+        found["Query completion times"] = _rounds(sweep)
     if len(sweep.datagrams):
         found["Datagrams"] = _datagrams(sweep)
     return found
@@ -351,6 +365,26 @@ def _transfers(sweep: SweepResult) -> tuple[Grid, int]:
             *(_setting(value) for value in key),
             *(number(rows[column].mean()) for column in ("transfers", "unfinished")),
             *(_interval(1e3 * rows[f"{p}_fct_s"]) for p in ("p50", "p95", "p99")),
+        )  # fmt: skip
+    return grid, count
+
+
+def _rounds(sweep: SweepResult) -> tuple[Grid, int]:
+    """The query completion times of incasts of each setting: means over repetitions."""
+    import polars as pl
+
+    incasts = sweep.traffic.to_polars().filter(pl.col("rounds_total") > 0)
+    axes = [axis for axis in sweep.axes if axis in incasts.columns]
+    grid = Grid(
+        *(_text(setting_name(axis)) for axis in axes), "incast", "rounds:", "mean query\nms:", "p50 query\nms:",
+        "p99 query\nms:", "goodput\nMbit/s:", "RTOs:",
+    )  # fmt: skip
+    groups, count = _first_groups(incasts, *axes, "label")
+    for key, rows in groups.items():
+        grid.add(
+            *(_setting(value) for value in key), number(rows["rounds"].mean()),
+            *(_interval(1e3 * rows[f"{name}_qct_s"]) for name in ("mean", "p50", "p99")),
+            _interval(rows["goodput_mbps"]), number(rows["rto_count"].mean()),
         )  # fmt: skip
     return grid, count
 

@@ -35,8 +35,9 @@ SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
 TRAFFIC_TABLES = ("traffic", "completions")
 """Tables of experiments with `[[traffic]]`; others do not have their files."""
-OPTIONAL_TABLES = (*TRAFFIC_TABLES, "pages", "datagrams")
-"""These, and the tables of web pages and of flows of datagrams, which are there where there are such rows."""
+OPTIONAL_TABLES = (*TRAFFIC_TABLES, "pages", "rounds", "datagrams")
+"""These, and the tables of web pages, of rounds of an incast and of flows of datagrams, which are there where there are
+such rows."""
 SWEEP_OPTIONAL_TABLES = ("traffic", "transfers", "datagrams")
 """The same of a sweep."""
 POINTS = "points"
@@ -62,6 +63,7 @@ REQUIRED = {
     "completions": {"source": "number", "label": "text", "measured": "number", "bytes": "number", "fct_s": "number",
                     "slowdown": "number"},
     "pages": {"source": "number", "label": "text", "measured": "number", "plt_s": "number"},
+    "rounds": {"source": "number", "label": "text", "measured": "number", "qct_s": "number"},
     "datagrams": {"flow": "number", "label": "text", "kind": "text", "sent": "number", "loss": "number",
                   "p50_one_way_ms": "number", "p95_one_way_ms": "number", "p50_rtt_ms": "number",
                   "p95_rtt_ms": "number", "rate_mbps": "number", "frames": "number", "late_frames": "number",
@@ -86,7 +88,8 @@ class Result:
     """One run.
 
     ``flows`` and ``links`` have one row a flow and link, ``series`` and ``link_series`` one a sample. ``traffic`` has
-    one row a source of flows that come and go, ``completions`` one a transfer of theirs, ``pages`` one a web page.
+    one row a source of flows that come and go, ``completions`` one a transfer of theirs, ``pages`` one a web page,
+    ``rounds`` one a round of an incast.
     ``datagrams`` has one row a flow of datagrams: unresponsive flows, probes, calls.
     """
 
@@ -104,6 +107,7 @@ class Result:
     traffic: Table = field(default_factory=_no_rows)
     completions: Table = field(default_factory=_no_rows)
     pages: Table = field(default_factory=_no_rows)
+    rounds: Table = field(default_factory=_no_rows)
     datagrams: Table = field(default_factory=_no_rows)
 
     @cached_property
@@ -281,7 +285,7 @@ def load_result(folder: str | Path) -> Result:
     present = [*TABLES, *(name for name in OPTIONAL_TABLES if f"{name}.parquet" in checksums)]
     tables = {name: read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
     flows, series, links, link_series = (tables[name] for name in TABLES)
-    traffic, completions, pages, datagrams = (tables.get(name) or _no_rows() for name in OPTIONAL_TABLES)
+    traffic, completions, pages, rounds, datagrams = (tables.get(name) or _no_rows() for name in OPTIONAL_TABLES)
     scenario = source / SCENARIO
     return Result(
         flows,
@@ -294,6 +298,7 @@ def load_result(folder: str | Path) -> Result:
         traffic=traffic,
         completions=completions,
         pages=pages,
+        rounds=rounds,
         datagrams=datagrams,
     )
 

@@ -123,3 +123,24 @@ def test_users_ask_for_the_same_whoever_shares_the_link() -> None:
     # One after the other: a user waits for the answer.
     ends = one["start_s"] + one["fct_s"]
     assert (one["start_s"][1:] >= ends[:-1]).all()
+
+
+def test_an_incast_has_a_row_a_round_in_tables_files_and_pictures(dumbbell: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text(
+        'duration = "1s"\npath = { rate = "1gbit", rtt = "200us", buffer = "100packets" }\n'
+        'traffic = [{ kind = "incast", cc = "dctcp", servers = 8, size = "32kB", access_rate = "1gbit" }]\n'
+    )
+    done = dumbbell("run", file, "--plot", "--out", tmp_path / "out")
+    assert done.status == 0 and "p99 query" in done.out
+    assert (tmp_path / "out" / "queries.png").stat().st_size > 10_000
+    result = load_result(tmp_path / "out")
+    rounds, source = result.rounds.to_polars(), result.traffic.rows()[0]
+    complete = rounds["qct_s"].drop_nulls()
+    assert source["rounds"] == complete.len() > 10
+    assert source["mean_qct_s"] == pytest.approx(complete.mean(), rel=0.01)
+    assert rounds["bytes"].unique().to_list() == [8 * 32_000]
+    assert dumbbell("report", tmp_path / "out").status == 0
+    assert "Query completion times" in (tmp_path / "out" / "report.html").read_text()
+    swept = dumbbell("run", file, "--set", 'sweep={"traffic[0].servers"=[2, 4]}')
+    assert swept.status == 0 and "p99 query" in swept.out

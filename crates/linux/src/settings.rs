@@ -55,7 +55,7 @@ impl Settings {
     /// The settings for a scenario. `extra` come last and win.
     pub fn new(scenario: &Scenario, extra: &[Sysctl]) -> Result<Settings, RunError> {
         if let Some(traffic) = scenario.traffic.first() {
-            return Err(RunError::Traffic(traffic.flow.label.to_string()));
+            return Err(RunError::Traffic(traffic.flow().label.to_string()));
         }
         let [first, others @ ..] = &scenario.flows[..] else { return Err(RunError::NoFlows) };
         if scenario.flows.len() > MAX_FLOWS {

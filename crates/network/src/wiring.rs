@@ -69,7 +69,7 @@ pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<
         }
     };
     let entries: Vec<Entry> = places.into_iter().map(entry).collect();
-    let flows = scenario.flows.iter().chain(scenario.traffic.iter().map(|source| &source.flow));
+    let flows = scenario.flows.iter().chain(scenario.traffic.iter().flat_map(|source| &source.senders));
     let categories: Vec<AccessCategory> = flows.filter_map(|flow| flow.dscp.map(Dscp::category)).collect();
     let channel = |((_, links), stream): ((&str, Vec<RadioLink>), u64)| {
         let rng = Rng::stream(scenario.seed, stream);

@@ -281,6 +281,8 @@ pub struct RunOutput {
     completions: Py<Table>,
     /// One row a web page of such a source.
     pages: Py<Table>,
+    /// One row a round of an incast of such a source.
+    rounds: Py<Table>,
     /// One row a flow of datagrams.
     datagrams: Py<Table>,
     /// Seed of the run.
@@ -309,6 +311,7 @@ impl RunOutput {
             traffic: table(output.traffic)?,
             completions: table(output.completions)?,
             pages: table(output.pages)?,
+            rounds: table(output.rounds)?,
             datagrams: table(output.datagrams)?,
             seed,
             sim_s,
@@ -332,6 +335,7 @@ impl RunOutput {
             traffic: table(dumbbell_results::traffic(&[]))?,
             completions: table(dumbbell_results::completions(Vec::new(), &[]))?,
             pages: table(dumbbell_results::pages(Vec::new(), &[]))?,
+            rounds: table(dumbbell_results::rounds(Vec::new(), &[]))?,
             datagrams: table(dumbbell_results::datagrams(&[]))?,
             seed: output.seed,
             sim_s: output.duration_s,

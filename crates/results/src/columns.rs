@@ -2,8 +2,8 @@
 //!
 //! A new column is one line in one of the lists of this crate, one for each table: [`flows`](crate::flows) and
 //! [`links`](crate::links) in `summary.rs`, the two series in `recorder.rs`, [`traffic`](crate::traffic()),
-//! [`completions`](crate::completions) and [`pages`](crate::pages) in `traffic.rs`, [`datagrams`](crate::datagrams()) in
-//! `datagrams.rs`.
+//! [`completions`](crate::completions), [`pages`](crate::pages) and [`rounds`](crate::rounds) in `traffic.rs`,
+//! [`datagrams`](crate::datagrams()) in `datagrams.rs`.
 
 use crate::{Column, Names, Table, Values};
 use std::borrow::Borrow;
@@ -220,8 +220,8 @@ pub(crate) fn table<R, B: Borrow<R>>(declared: &[Declared<R>], rows: impl IntoIt
 /// What a column is, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The table it belongs to: `flows`, `links`, `series`, `link_series`, `traffic`, `completions`, `pages` or
-    /// `datagrams`.
+    /// The table it belongs to: `flows`, `links`, `series`, `link_series`, `traffic`, `completions`, `pages`,
+    /// `rounds` or `datagrams`.
     pub table: &'static str,
     /// Its name.
     pub name: String,
@@ -249,6 +249,7 @@ pub fn catalogue() -> Vec<Description> {
     all.extend(crate::traffic::TRAFFIC.iter().flat_map(|column| column.describe("traffic")).map(simulated));
     all.extend(crate::traffic::COMPLETIONS.iter().flat_map(|column| column.describe("completions")).map(simulated));
     all.extend(crate::traffic::PAGES.iter().flat_map(|column| column.describe("pages")).map(simulated));
+    all.extend(crate::traffic::ROUNDS.iter().flat_map(|column| column.describe("rounds")).map(simulated));
     all.extend(crate::datagrams::DATAGRAMS.iter().flat_map(|column| column.describe("datagrams")).map(simulated));
     all
 }

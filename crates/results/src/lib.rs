@@ -19,4 +19,4 @@ pub use names::Names;
 pub use recorder::{FlowSample, LinkSample, Recorder};
 pub use summary::{FlowCounts, FlowSummary, LinkCounts, LinkSummary, UNKNOWN, flows, links};
 pub use table::{Column, Table, Values};
-pub use traffic::{Completion, PageLoad, TrafficSummary, completions, pages, traffic};
+pub use traffic::{Completion, PageLoad, Round, TrafficSummary, completions, pages, rounds, traffic};

@@ -1,4 +1,4 @@
-//! The tables of traffic that comes and goes: one row a source, one row a transfer, one row a web page.
+//! The tables of traffic that comes and goes: one row a source, a transfer, a web page, a round of an incast.
 
 use crate::columns::{self, Declared};
 use crate::{FlowCounts, Histogram, Table};
@@ -38,6 +38,10 @@ pub struct TrafficSummary {
     pub pages: (u64, u64),
     /// Load times of the former, in microseconds.
     pub page_loads: Histogram,
+    /// Rounds of an incast that began in the measured interval and are complete, and all that are.
+    pub rounds: (u64, u64),
+    /// Times that the former took, in microseconds.
+    pub round_times: Histogram,
 }
 
 impl TrafficSummary {
@@ -101,6 +105,17 @@ pub(crate) const TRAFFIC: &[Declared<TrafficSummary>] = &[
     Declared::float("p99_plt_s", "s", "99th percentile of the load times of pages.", |t| {
         t.page_loads.quantile(0.99) / 1e6
     }),
+    pair!("rounds", "rounds", "Rounds of an incast that began in the measured interval and are complete.", rounds),
+    Declared::float("mean_qct_s", "s", "Mean query completion time of these rounds; null without any.", |t| {
+        t.round_times.mean() / 1e6
+    }),
+    Declared::float("p50_qct_s", "s", "Median of the query completion times.", |t| t.round_times.quantile(0.5) / 1e6),
+    Declared::float("p95_qct_s", "s", "95th percentile of the query completion times.", |t| {
+        t.round_times.quantile(0.95) / 1e6
+    }),
+    Declared::float("p99_qct_s", "s", "99th percentile of the query completion times.", |t| {
+        t.round_times.quantile(0.99) / 1e6
+    }),
 ];
 
 /// A transfer that is over, or that the end of the run cut short.
@@ -141,6 +156,25 @@ pub struct PageLoad {
     pub took: Option<Duration>,
 }
 
+/// A round of an incast that is complete, or that the end of the run cut short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Number of its source.
+    pub source: u32,
+    /// Its number among those of its source, from 0.
+    pub number: u64,
+    /// When the client asked.
+    pub start: Time,
+    /// Whether that was in the measured interval.
+    pub is_measured: bool,
+    /// Payload of all answers.
+    pub bytes: u64,
+    /// Time until the slowest answer had arrived; `None` if the run ended before.
+    pub took: Option<Duration>,
+    /// Expiries of the servers' retransmission timers meanwhile.
+    pub rtos: u64,
+}
+
 /// A row of a source, with the name of that.
 pub(crate) struct Of<R> {
     row: R,
@@ -163,6 +197,25 @@ pub(crate) const PAGES: &[Declared<Of<PageLoad>>] = &[
     Declared::float("plt_s", "s", "Time until everything had arrived; null if the run ended before.", |p| {
         p.row.took.map_or(f64::NAN, Duration::as_secs_f64)
     }),
+];
+
+/// The columns of the table of rounds.
+pub(crate) const ROUNDS: &[Declared<Of<Round>>] = &[
+    Declared::index("source", "Number of the source of traffic.", |r| r.row.source),
+    Declared::name("label", "Name of the source.", |r| &r.label),
+    Declared::count("number", "", "Number of the round among those of its source, from 0.", |r| r.row.number),
+    Declared::float("start_s", "s", "When the client asked all servers.", |r| r.row.start.as_secs_f64()),
+    Declared::index("measured", "1 if that was in the measured interval, otherwise 0.", |r| {
+        u32::from(r.row.is_measured)
+    }),
+    Declared::count("bytes", "bytes", "Payload of the answers of all servers.", |r| r.row.bytes),
+    Declared::float(
+        "qct_s",
+        "s",
+        "Query completion time: until the slowest answer had arrived; null if the run ended before.",
+        |r| r.row.took.map_or(f64::NAN, Duration::as_secs_f64),
+    ),
+    Declared::count("rto_count", "events", "Expiries of the servers' retransmission timers meanwhile.", |r| r.row.rtos),
 ];
 
 impl Of<Completion> {
@@ -213,6 +266,12 @@ pub fn completions(mut rows: Vec<Completion>, sources: &[TrafficSummary]) -> Tab
 pub fn pages(mut rows: Vec<PageLoad>, sources: &[TrafficSummary]) -> Table {
     rows.sort_by_key(|row| (row.start, row.source, row.number));
     columns::table(PAGES, named(rows, |row| row.source, sources))
+}
+
+/// The table of rounds in the order of their beginning. `sources` are the rows of their sources.
+pub fn rounds(mut rows: Vec<Round>, sources: &[TrafficSummary]) -> Table {
+    rows.sort_by_key(|row| (row.start, row.source, row.number));
+    columns::table(ROUNDS, named(rows, |row| row.source, sources))
 }
 
 fn named<R>(rows: Vec<R>, source: impl Fn(&R) -> u32, sources: &[TrafficSummary]) -> impl Iterator<Item = Of<R>> {

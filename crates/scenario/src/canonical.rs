@@ -91,7 +91,7 @@ fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
         write_table(&mut text, &format!("\n[[flows]] # {}\n", algorithm(flow)), &flow_table(flow, &resolved.scenario));
     }
     for traffic in traffic {
-        let header = format!("\n[[traffic]] # {}\n", algorithm(&traffic.flow));
+        let header = format!("\n[[traffic]] # {}\n", algorithm(traffic.flow()));
         write_table(&mut text, &header, &traffic_table(traffic, &resolved.scenario));
     }
     text
@@ -102,8 +102,14 @@ fn traffic_table(traffic: &Traffic, scenario: &Scenario) -> Table {
     let mut table = Table::new();
     put(&mut table, KIND, traffic.source.kind());
     table.extend(traffic.source.parameters().clone());
-    let common = flow_table(&traffic.flow, scenario).into_iter();
+    let common = flow_table(traffic.flow(), scenario).into_iter();
     table.extend(common.filter(|(key, _)| key != "start_jitter"));
+    if traffic.senders.len() > 1 {
+        for key in ["from", "route", "reverse_route"] {
+            let of_sender = |sender| flow_table(sender, scenario).shift_remove(key);
+            put(&mut table, key, traffic.senders.iter().filter_map(of_sender).collect::<Vec<Value>>());
+        }
+    }
     table
 }
 

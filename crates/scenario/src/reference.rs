@@ -160,6 +160,7 @@ fn traffic() -> String {
     );
     text.push_str(&kinds(dumbbell_traffic::catalog()));
     text.push_str(SIZES);
+    text.push_str(TIMES);
     text
 }
 
@@ -172,6 +173,14 @@ const SIZES: &str = "\n## Sizes\n\n\
     | `\"pareto\"` | `mean`, `shape` above 1, perhaps `max` | P(size > x) = (smallest / x)^`shape`, smallest = `mean` (`shape` - 1) / `shape`; larger sizes are cut down to `max`. |\n\
     | `\"lognormal\"` | `mean`, `sigma`, perhaps `max` | The logarithm is normal with standard deviation `sigma`; larger sizes are cut down to `max`. |\n\
     | `\"empirical\"` | `points` | Pairs of a size and the share of transfers that are at most so large, `[[\"1kB\", 0.5], [\"1MB\", 1.0]]`; in between sizes are uniform. |\n";
+
+/// How times are written.
+const TIMES: &str = "\n## Times\n\n\
+    `service` and `pause` are a text (`\"1ms\"`), always the same, or a table with the `kind` of a distribution.\n\n\
+    | `kind` | keys | distribution |\n|---|---|---|\n\
+    | `\"uniform\"` | `min`, `max` | Any time from `min` to `max`. |\n\
+    | `\"exponential\"` | `mean` | Exponential. |\n\
+    | `\"lognormal\"` | `mean`, `sigma` | The logarithm is normal with standard deviation `sigma`. |\n";
 
 fn transport() -> String {
     let mut text = preface("Parameters of endpoints", "transport");

@@ -102,8 +102,21 @@ pub struct Flow {
 /// Flows that come and go while the run goes on.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// What its flows have in common. It begins at `start`, and nothing new begins from `stop` on.
-    pub flow: Flow,
+    /// What the flows of each of its senders are, in turn; one entry stands for all of them if they share their way. It begins
+    /// at `start`, and nothing new begins from `stop` on.
+    pub senders: Vec<Flow>,
     /// Its kind and its parameters: what makes the source of its flows.
     pub source: SourceRecipe,
+}
+
+impl Traffic {
+    /// What its flows have in common.
+    pub fn flow(&self) -> &Flow {
+        &self.senders[0]
+    }
+
+    /// What the flows of sender number `sender` are.
+    pub fn sender(&self, sender: u32) -> &Flow {
+        &self.senders[sender as usize % self.senders.len()]
+    }
 }

@@ -17,8 +17,8 @@ use std::sync::atomic::AtomicBool;
 /// What the checks know of every flow; nothing without debug assertions.
 pub(crate) struct Checks {
     floors: Vec<Floor>,
-    /// Those of the flows of each source of traffic.
-    source_floors: Vec<Floor>,
+    /// Those of the senders of each source of traffic.
+    source_floors: Vec<Vec<Floor>>,
     clock: Clock,
 }
 
@@ -48,14 +48,16 @@ impl Checks {
         if !cfg!(debug_assertions) {
             return Ok(Checks { floors: Vec::new(), source_floors: Vec::new(), clock: Clock::default() });
         }
-        let sources = scenario.traffic.iter().map(|traffic| Floor::of(&traffic.flow, scenario, script));
+        let of_senders = |senders: &[Spec]| senders.iter().map(|flow| Floor::of(flow, scenario, script)).collect();
+        let sources = scenario.traffic.iter().map(|traffic| of_senders(&traffic.senders));
         let (floors, source_floors) = (floors.collect::<Result<_, _>>()?, sources.collect());
         Ok(Checks { floors, source_floors, clock: Clock::default() })
     }
 
-    /// Flow number `flow` is one of a source of traffic.
-    pub fn adopt(&mut self, flow: usize, source: usize) {
-        if let Some(floor) = self.source_floors.get(source) {
+    /// Flow number `flow` is one of a source of traffic, of the sender with this number.
+    pub fn adopt(&mut self, flow: usize, source: usize, sender: u32) {
+        let of_senders = self.source_floors.get(source);
+        if let Some(floor) = of_senders.and_then(|floors| floors.get(sender as usize % floors.len())) {
             self.floors.resize(self.floors.len().max(flow + 1), *floor);
             self.floors[flow] = *floor;
         }

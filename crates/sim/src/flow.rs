@@ -344,6 +344,16 @@ impl Flow {
         self.start = asked;
     }
 
+    /// What it transferred has arrived, and it waits until it hears what comes next.
+    pub fn hold(&mut self) {
+        self.unwritten = Source::Later { at: Time::NEVER, segments: 0, last_len: 0 };
+    }
+
+    /// Nothing comes next.
+    pub fn release(&mut self) {
+        self.unwritten = Source::Empty;
+    }
+
     /// All that was written is acknowledged: if that is all there is, the flow is complete. Returns whether it has just
     /// become so.
     pub fn note_completion(&mut self, now: Time) -> bool {

@@ -43,6 +43,8 @@ pub struct RunOutput {
     pub completions: Table,
     /// One row a web page of such a source.
     pub pages: Table,
+    /// One row a round of an incast of such a source.
+    pub rounds: Table,
     /// One row a flow of datagrams: unresponsive flows, probes, calls.
     pub datagrams: Table,
     /// What was run and what it cost.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod incast;
 mod objects;
 mod pause;
 mod requests;
@@ -7,7 +8,9 @@ mod short_flows;
 mod size;
 mod web_pages;
 
+pub use incast::{Answer, Barrier, Incast, MAX_SERVERS};
 pub use objects::Objects;
+pub use pause::Wait;
 pub use requests::{Request, Requests, Users};
 pub use short_flows::{Arrival, Arrivals, FlowArrivals, ShortFlows};
 pub use size::Size;
@@ -25,6 +28,8 @@ pub enum Source {
     Users(Users),
     /// Users who load web pages.
     Pages(Pages),
+    /// Servers that answer one request.
+    Incast(Barrier),
 }
 
 /// A kind of traffic with its parameters, by which any number of sources can be made.
@@ -33,7 +38,12 @@ pub type SourceRecipe = dumbbell_path::Recipe<Source>;
 /// Every kind of traffic that there is.
 pub fn catalog() -> &'static Catalog<Source> {
     static CATALOG: LazyLock<Catalog<Source>> = LazyLock::new(|| {
-        let kinds = vec![Kind::new(ShortFlows::source), Kind::new(Requests::source), Kind::new(WebPages::source)];
+        let kinds = vec![
+            Kind::new(ShortFlows::source),
+            Kind::new(Requests::source),
+            Kind::new(WebPages::source),
+            Kind::new(Incast::source),
+        ];
         Catalog::new("traffic", kinds)
     });
     &CATALOG

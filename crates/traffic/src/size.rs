@@ -206,7 +206,7 @@ fn normal_below(x: f64) -> f64 {
 }
 
 /// A standard normal variate (Box and Muller, 1958).
-fn normal(rng: &mut Rng) -> f64 {
+pub(crate) fn normal(rng: &mut Rng) -> f64 {
     let (radius, angle) = (1.0 - rng.uniform(), rng.uniform());
     libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(2.0 * std::f64::consts::PI * angle)
 }

@@ -445,11 +445,12 @@ def _tradeoff(flows: pl.DataFrame, axes: Sequence[str]) -> Json | None:
 
 
 def _completions(result: Result) -> list[Json]:
-    """The distributions of completion times, and of the load times of pages."""
+    """The distributions of completion times, of load times of pages, and of query completion times."""
     found = []
     for table, column, title in (
         (result.completions, "fct_s", "Completion times of transfers: part that took no longer (%)"),
         (result.pages, "plt_s", "Load times of pages: part that took no longer (%)"),
+        (result.rounds, "qct_s", "Query completion times: part that took no longer (%)"),
     ):
         if not len(table):
             continue

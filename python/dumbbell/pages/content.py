@@ -133,6 +133,7 @@ CAPTIONS = {
     "shares": "What each flow has of the whole, stacked over time",
     "completions": "Completion times of transfers, and their slowdown by size",
     "pages": "Load times of web pages",
+    "queries": "Query completion times of incasts",
 }
 
 
@@ -209,6 +210,8 @@ def _tables(result: Result) -> list[tuple[str, Grid]]:
         tables += [("Traffic", sources), ("Completion times by size", sizes)]
     if len(result.pages):
         tables.append(("Load times of pages", report.pages_grid(result)))
+    if len(result.rounds):
+        tables.append(("Query completion times", report.rounds_grid(result)))
     if len(result.datagrams):
         tables.append(("Datagrams", report.datagrams_grid(result)))
     return tables

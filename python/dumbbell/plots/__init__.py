@@ -70,12 +70,17 @@ class ResultPlots:
         """Load times of the web pages of `[[traffic]]`."""
         return transfers.page_loads(self._result)
 
+    def query_times(self) -> Picture:
+        """Query completion times of the incasts of `[[traffic]]`."""
+        return transfers.query_times(self._result)
+
     def suitable(self) -> dict[str, Picture]:
         """The pictures that make sense for this run, by name."""
         pictures = {
             "tradeoff": (len(self._result.flows) > 1, self.tradeoff),
             "completions": (len(self._result.completions) > 0, self.completions),
             "pages": (len(self._result.pages) > 0, self.page_loads),
+            "queries": (len(self._result.rounds) > 0, self.query_times),
             "overview": (len(self._result.series) > 0, self.overview),
         }
         return {name: _drawn(name, draw) for name, (suits, draw) in pictures.items() if suits}

@@ -1,4 +1,4 @@
-"""Pictures of transfers and of web pages: completion times, slowdown by size, load times."""
+"""Pictures of transfers, web pages and incasts: completion times, slowdown by size, load times, query times."""
 
 from __future__ import annotations
 
@@ -53,13 +53,23 @@ def completions(result: Result) -> Picture:
 
 def page_loads(result: Result) -> Picture:
     """The distribution of the load times of web pages that began in the measured interval and have loaded."""
+    return _times(result, result.pages.to_polars(), "plt_s", ("load time (ms)", "share of pages"))
+
+
+def query_times(result: Result) -> Picture:
+    """The distribution of the completion times of the rounds of incasts that began in the measured interval."""
+    return _times(result, result.rounds.to_polars(), "qct_s", ("query completion time (ms)", "share of rounds"))
+
+
+def _times(result: Result, table: pl.DataFrame, took: str, labels: tuple[str, str]) -> Picture:
+    """The distribution of the times of a table, a line a source."""
     with fitted(4.2, 3.6) as figure:
         axes = figure.subplots()
         handles = []
-        for name, style, rows in _lines(result, result.pages.to_polars(), "plt_s"):
-            _cumulative(axes, rows["plt_s"], style)
+        for name, style, rows in _lines(result, table, took):
+            _cumulative(axes, rows[took], style)
             handles.append(Line2D([], [], **style.line(), label=caption(name)))
-        axes.set(xlabel="load time (ms)", ylabel="share of pages", ylim=(0, 1), xscale="log")
+        axes.set(xlabel=labels[0], ylabel=labels[1], ylim=(0, 1), xscale="log")
         _plain(axes.xaxis)
         legend(figure, handles)
     return figure

@@ -3,7 +3,7 @@
 pub(crate) mod parameters;
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
-use crate::{Experiment, Flow, Link, Traffic};
+use crate::{Experiment, Flow, Link};
 use dumbbell_path::{Aggregate, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, grouped};
@@ -47,7 +47,8 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
     }
     if !scenario.traffic.is_empty() {
         text.push_str("traffic\n");
-        for (number, Traffic { flow, source }) in scenario.traffic.iter().enumerate() {
+        for (number, traffic) in scenario.traffic.iter().enumerate() {
+            let (flow, source) = (traffic.flow(), &traffic.source);
             let (kind, cc, rtt) = (source.in_words(), flow.cc.exact_name(), flow.base_rtt.in_words());
             let _ = writeln!(text, "  {number}: {}: {kind}, {cc}, base RTT {rtt}", flow.label);
         }

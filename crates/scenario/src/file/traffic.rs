@@ -38,18 +38,55 @@ pub(crate) struct TrafficCommon {
     pub rtt: Option<Duration>,
     /// With `path`: whether data goes from left to right ("up") or back ("down"). Default "up".
     pub direction: Option<Direction>,
-    /// With `links`: node of the senders.
-    pub from: Option<String>,
+    /// With `links`: node of the senders. Of an incast also several nodes, over which the servers are spread in turn.
+    pub from: Option<Senders>,
     /// With `links`: node of the receivers.
     pub to: Option<String>,
-    /// With `links`: names of the links from the senders to the receivers. Default: shortest path by delay.
-    pub route: Option<Vec<String>>,
-    /// With `links`: names of the links from the receivers to the senders. Default: `route` backwards.
-    pub reverse_route: Option<Vec<String>>,
+    /// With `links`: names of the links from the senders to the receivers; with several nodes in `from` a list for each.
+    /// Default: shortest path by delay.
+    pub route: Option<Ways>,
+    /// With `links`: names of the links from the receivers to the senders, likewise. Default: `route` backwards.
+    pub reverse_route: Option<Ways>,
     /// Code point in the IP header of its packets, as of flows. Default: that of the link.
     pub dscp: Option<Dscp>,
     /// Endpoint parameters that differ from the file's `transport`.
     pub transport: Option<TransportSpec>,
+}
+
+/// Where senders are.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "the name of a node, or a list of such names")]
+pub(crate) enum Senders {
+    Node(String),
+    Nodes(Vec<String>),
+}
+
+impl Senders {
+    /// The nodes.
+    pub(crate) fn nodes(&self) -> &[String] {
+        match self {
+            Senders::Node(node) => std::slice::from_ref(node),
+            Senders::Nodes(nodes) => nodes,
+        }
+    }
+}
+
+/// Which links packets take.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a list of names of links, or a list of such lists")]
+pub(crate) enum Ways {
+    One(Vec<String>),
+    Each(Vec<Vec<String>>),
+}
+
+impl Ways {
+    /// The links from or to each of the senders.
+    pub(crate) fn each(&self) -> &[Vec<String>] {
+        match self {
+            Ways::One(way) => std::slice::from_ref(way),
+            Ways::Each(ways) => ways,
+        }
+    }
 }
 
 /// Traffic as it is written.
@@ -61,10 +98,12 @@ pub(crate) struct TrafficSpec {
 }
 
 impl TrafficSpec {
-    /// What one of its flows is, besides what follows from the kind.
-    pub(crate) fn flow(&self) -> FlowSpec {
+    /// What `count` of its flows are whose sender stands at entry number `place` of `from`, besides what follows from the kind.
+    pub(crate) fn flows(&self, place: usize, count: u32) -> FlowSpec {
         let common = self.common.clone();
+        let way = |ways: Option<Ways>| ways.and_then(|ways| ways.each().get(place).cloned());
         FlowSpec {
+            count: Some(count),
             cc: common.cc,
             label: common.label.or(common.kind),
             start: common.start,
@@ -74,10 +113,10 @@ impl TrafficSpec {
             exit_delay: common.exit_delay,
             rtt: common.rtt,
             direction: common.direction,
-            from: common.from,
+            from: common.from.and_then(|from| from.nodes().get(place).cloned()),
             to: common.to,
-            route: common.route,
-            reverse_route: common.reverse_route,
+            route: way(common.route),
+            reverse_route: way(common.reverse_route),
             dscp: common.dscp,
             transport: common.transport,
             ..FlowSpec::default()

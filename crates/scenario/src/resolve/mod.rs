@@ -200,7 +200,8 @@ impl Context<'_> {
         let drafts = self.traffic(flows.as_ref().map_or(0, |(flows, _)| flows.len()), &mut network);
         self.names_differ(&network);
         let ((flows, flow_notes), drafts) = flows.zip(drafts)?;
-        let (links, links_notes) = self.links(&network, flows.iter().chain(drafts.iter().map(|draft| &draft.flow)));
+        let (links, links_notes) =
+            self.links(&network, flows.iter().chain(drafts.iter().flat_map(|draft| &draft.senders)));
         let traffic = self.sources(drafts, &links_notes, network.links.len())?;
         let rtt_spans = self.rtt_spans(&flows, &links, &links_notes);
         let sources: Vec<_> = links_notes.iter().map(|notes| &notes.rate_source).collect();

@@ -8,6 +8,7 @@ use crate::resolve::network::Network;
 use crate::{Flow, Traffic};
 use dumbbell_parameters::{Place, Problem};
 use dumbbell_path::LinkContext;
+use dumbbell_traffic::MAX_SERVERS;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::Rate;
 use serde_json::{Map, Value};
@@ -15,12 +16,15 @@ use serde_json::{Map, Value};
 /// The most sources of a run.
 const MAX_SOURCES: usize = 10_000;
 
+/// The parameter that says how many senders there are, each with an access link of its own.
+const SERVERS: &str = "servers";
+
 /// Traffic before the rates of its links are known.
 pub(super) struct Draft {
     at: KeyPath,
     kind: String,
     parameters: Map<String, Value>,
-    pub flow: Flow,
+    pub senders: Vec<Flow>,
 }
 
 impl Context<'_> {
@@ -32,9 +36,12 @@ impl Context<'_> {
             self.report.value(&top("traffic"), message, format!("allowed: at most {MAX_SOURCES}"));
             return None;
         }
+        let mut number = flows;
         let drafts = specs.iter().enumerate().map(|(entry, spec)| {
             let at = top("traffic").index(entry);
-            self.traffic_entry(spec, &at, flows + entry, network)
+            let first = number;
+            number += senders(spec) as usize;
+            self.traffic_entry(spec, &at, first, network)
         });
         // Not the first problem alone.
         drafts.collect::<Vec<_>>().into_iter().collect()
@@ -55,13 +62,61 @@ impl Context<'_> {
         let problems = dumbbell_traffic::catalog().check(kind, &spec.parameters);
         let is_right = problems.is_empty();
         self.report.parameters(at, problems.into_iter().map(with_common_keys));
-        let flow = self.flow_entry(&spec.flow(), at, number, network)?.into_iter().next()?;
+        let senders = self.senders(spec, at, number, network)?;
+        let flow = senders.first()?;
         if !flow.transport.protocol.is_controlled() {
             let help = "use \"tcp\" or \"quic\"; sources of datagrams, probes and calls are entries of [[flows]]";
             self.report.value(&at.key("transport"), "datagrams do not tell when they have arrived", help);
             return None;
         }
-        is_right.then(|| Draft { at: at.clone(), kind: kind.clone(), parameters: spec.parameters.clone(), flow })
+        is_right.then(|| Draft { at: at.clone(), kind: kind.clone(), parameters: spec.parameters.clone(), senders })
+    }
+
+    /// What the flows of each sender are; one stands for all that share their ends and way.
+    fn senders(&mut self, spec: &TrafficSpec, at: &KeyPath, first: usize, network: &mut Network) -> Option<Vec<Flow>> {
+        let (count, places) = (senders(spec) as usize, self.places(spec, at)?);
+        let mut number = first;
+        let mut by_place = Vec::with_capacity(places);
+        for place in 0..places {
+            let own = u32::try_from((count - place).div_ceil(places)).unwrap_or(u32::MAX);
+            let before = self.report.problems.len();
+            by_place.push(self.flow_entry(&spec.flows(place, own), at, number, network)?.into_iter());
+            // What is wrong would be said for each place.
+            if self.report.problems.len() > before {
+                return None;
+            }
+            number += own as usize;
+        }
+        let mut all: Vec<Flow> = (0..count).filter_map(|sender| by_place[sender % places].next()).collect();
+        let shares_way = |sender: usize| all[sender].forward == all[sender % places].forward;
+        if (0..all.len()).all(shares_way) {
+            all.truncate(places);
+        }
+        Some(all)
+    }
+
+    /// At how many places the senders are; `None` if that cannot be meant.
+    fn places(&mut self, spec: &TrafficSpec, at: &KeyPath) -> Option<usize> {
+        let common = &spec.common;
+        let places = common.from.as_ref().map_or(1, |from| from.nodes().len());
+        if places == 0 || places > senders(spec) as usize {
+            let (message, help) = match (places, has_servers(spec)) {
+                (0, _) => ("no node is named".to_owned(), "name the node of the senders"),
+                (_, false) => (format!("{places} nodes for senders that stand at one"), "name one node"),
+                _ => (format!("{places} nodes for {} servers", senders(spec)), "allowed: at most as many as `servers`"),
+            };
+            self.report.value(&at.key("from"), message, help);
+            return None;
+        }
+        for (key, ways) in [("route", &common.route), ("reverse_route", &common.reverse_route)] {
+            let given = ways.as_ref().map_or(places, |ways| ways.each().len());
+            if given != places {
+                let message = format!("{given} ways for {places} nodes in `from`");
+                self.report.value(&at.key(key), message, "write a list of links for each node");
+                return None;
+            }
+        }
+        Some(places)
     }
 
     /// The sources, now that the mean rates of all `links` are known.
@@ -69,15 +124,32 @@ impl Context<'_> {
         if notes.len() < links {
             return None;
         }
-        let sources = drafts.into_iter().map(|Draft { at, kind, parameters, flow }| {
+        let sources = drafts.into_iter().map(|Draft { at, kind, parameters, senders }| {
+            let flow = senders.first()?;
             let slowest = flow.forward.iter().filter_map(|&link| notes[link].mean_rate).min();
             let rate = slowest.map(|rate| payload_rate(rate, &flow.transport));
             let link = LinkContext { rate, ..LinkContext::default() };
             let source = dumbbell_traffic::catalog().resolve(&kind, &parameters, &link);
-            source.map(|source| Traffic { flow, source }).map_err(|problems| self.report.parameters(&at, problems)).ok()
+            source
+                .map(|source| Traffic { senders, source })
+                .map_err(|problems| self.report.parameters(&at, problems))
+                .ok()
         });
         sources.collect::<Vec<_>>().into_iter().collect()
     }
+}
+
+/// Whether traffic of this kind has servers, each of which may stand at another node.
+fn has_servers(spec: &TrafficSpec) -> bool {
+    let kinds = dumbbell_traffic::catalog().kinds();
+    let kind = kinds.iter().find(|kind| spec.common.kind.as_deref() == Some(kind.name));
+    kind.is_some_and(|kind| kind.parameters.iter().any(|parameter| parameter.key == SERVERS))
+}
+
+/// How many senders with ways of their own there are. What is wrong with their number is said elsewhere.
+fn senders(spec: &TrafficSpec) -> u32 {
+    let servers = spec.parameters.get(SERVERS).and_then(Value::as_u64).filter(|_| has_servers(spec));
+    servers.and_then(|servers| u32::try_from(servers).ok()).map_or(1, |servers| servers.clamp(1, MAX_SERVERS))
 }
 
 /// What a link of this rate carries of payload in full segments.

@@ -44,6 +44,14 @@ cc = "cubic"
 size = { kind = "lognormal", mean = "8kB", sigma = 2.4, max = "2MB" }
 objects = { scale = 2, shape = 1.1, max = 53 }
 
+[[traffic]]
+kind = "incast"
+cc = "dctcp"
+servers = 3
+total = "96kB"
+service = { kind = "lognormal", mean = "1ms", sigma = 0.5 }
+access_rate = "50mbit"
+
 [path.reverse]
 rate = "10mbit"
 "#;
@@ -77,14 +85,26 @@ fn a_load_is_a_share_of_the_slowest_link_with_headers() {
     let per_second = scenario.traffic[0].source.parameters()["per_second"].as_f64().unwrap();
     let expected = 0.5 * 100e6 / 8.0 * 1448.0 / 1500.0 / 30e3;
     assert!((per_second / expected - 1.0).abs() < 1e-6, "{per_second} for {expected}");
-    let flow = &scenario.traffic[0].flow;
+    let flow = &scenario.traffic[0].flow();
     assert_eq!((flow.base_rtt.to_string(), flow.forward.len(), &*flow.label), ("60ms".into(), 2, "short-flows"));
+}
+
+#[test]
+fn each_server_has_an_access_link_and_servers_without_share_their_way() {
+    let own = scenario(FILE);
+    let senders = &own.traffic[4].senders;
+    assert_eq!(senders.len(), 3);
+    let first = |sender: usize| own.links[senders[sender].forward[0]].config.name.clone();
+    // Numbers go on behind those of the flow and of four other entries.
+    assert_eq!([first(0), first(1), first(2)], ["access-5", "access-6", "access-7"]);
+    let shared = scenario(&FILE.replace("access_rate = \"50mbit\"\n", ""));
+    assert_eq!(shared.traffic[4].senders.len(), 1);
 }
 
 #[test]
 fn a_file_with_traffic_needs_no_flows_and_one_without_either_says_so() {
     let alone = FILE.replace("[[flows]]\ncc = \"bbr\"\n", "");
-    assert_eq!((scenario(&alone).flows.len(), scenario(&alone).traffic.len()), (0, 4));
+    assert_eq!((scenario(&alone).flows.len(), scenario(&alone).traffic.len()), (0, 5));
     let explained = Experiment::from_toml(&alone, "test.toml", &[]).unwrap().explain();
     assert!(explained.contains("0: short-flows: short flows,") && !explained.contains("\nflows"), "{explained}");
     let neither = Experiment::from_toml("[path]\nrate = \"1mbit\"\nrtt = \"1ms\"\n", "test.toml", &[]).unwrap_err();
@@ -123,6 +143,18 @@ fn what_is_wrong_is_said_with_its_place() {
         ("kind = \"web-pages\"\ncc = \"cubic\"\ndocument = \"0B\"", "traffic[0].document"),
         ("kind = \"web-pages\"\ncc = \"cubic\"\ndscp = \"af41\"", "traffic[0].dscp"),
         ("kind = \"short-flows\"\nload = 0.5\nsize = \"1kB\"\ntransport = \"probe\"", "datagrams do not tell"),
+        ("kind = \"incast\"\ncc = \"cubic\"\nservers = 2", "nothing says how large an answer is"),
+        ("kind = \"incast\"\ncc = \"cubic\"\nservers = 0\nsize = \"1kB\"", "traffic[0].servers"),
+        (
+            "kind = \"incast\"\ncc = \"cubic\"\nservers = 2\nsize = \"1kB\"\nservice = { kind = \"gamma\" }",
+            "unknown kind of times",
+        ),
+        ("kind = \"incast\"\ncc = \"cubic\"\nservers = 2\nsize = \"1kB\"\nservice = \"2h\"", "traffic[0].service"),
+        (
+            "kind = \"incast\"\ncc = \"cubic\"\nservers = 2\nsize = \"1kB\"\nfrom = [\"a\", \"b\", \"c\"]",
+            "3 nodes for 2 servers",
+        ),
+        ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kB\"\nfrom = [\"a\", \"b\"]", "name one node"),
         ("kind = \"request-response\"\ncc = \"cubic\"\nsize = \"1kB\"\nusers = 0", "traffic[0].users"),
         ("kind = \"request-response\"\ncc = \"cubic\"\nsize = \"1kB\"\nload = 0.5", "no parameter of request-response"),
     ] {

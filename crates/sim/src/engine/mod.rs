@@ -16,6 +16,7 @@ mod gathered;
 mod joined;
 mod memory;
 mod pages;
+mod rounds;
 mod shares;
 mod spawned;
 #[cfg(test)]
@@ -44,7 +45,7 @@ use dumbbell_units::{Duration, Time};
 use gathered::Gathered;
 use memory::Memory;
 use std::sync::atomic::Ordering;
-use traffic::Traffic;
+use traffic::{Traffic, TrafficRows};
 use turns::turns;
 use wiring::Network;
 
@@ -186,7 +187,7 @@ impl<'a> Engine<'a> {
 
     /// The tables of a run that is over.
     fn finish(mut self) -> Result<RunOutput, RunError> {
-        let (traffic, completions, pages) = self.finish_traffic();
+        let TrafficRows { sources: traffic, completions, pages, rounds } = self.finish_traffic();
         let lasting = &self.flows[..self.scenario.flows.len()];
         let spawned: u64 = traffic.iter().map(|source| source.total.arrived).sum();
         let summary = RunSummary {
@@ -214,8 +215,9 @@ impl<'a> Engine<'a> {
         let (series, link_series) = self.recorder.take();
         let completions = results::completions(completions, &traffic);
         let pages = results::pages(pages, &traffic);
+        let rounds = results::rounds(rounds, &traffic);
         let traffic = results::traffic(&traffic);
-        Ok(RunOutput { flows, series, links, link_series, traffic, completions, pages, datagrams, summary })
+        Ok(RunOutput { flows, series, links, link_series, traffic, completions, pages, rounds, datagrams, summary })
     }
 
     /// The next event is at `now`.

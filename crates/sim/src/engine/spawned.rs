@@ -12,7 +12,7 @@ use crate::flow::{Flow, Phase};
 use crate::packet::{Packet, flow_number};
 use dumbbell_network::{assign, spawned_stream};
 use dumbbell_results::FlowCounts;
-use dumbbell_scenario::Scenario;
+use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_units::{Time, claimed};
 use std::cell::Cell;
 
@@ -57,9 +57,10 @@ enum State {
 }
 
 impl Spawned {
-    /// The source of the flow at a place.
-    pub fn source(&self, place: usize) -> usize {
-        self.places[place].source as usize
+    /// What the flow at a place is.
+    pub fn spec<'s>(&self, scenario: &'s Scenario, place: usize) -> &'s Spec {
+        let Place { source, user, .. } = self.places[place];
+        scenario.traffic[source as usize].sender(user)
     }
 
     /// What flow number `index` is, if it comes and goes.
@@ -93,12 +94,13 @@ impl Engine<'_> {
         let now = self.now;
         let scenario = self.scenario;
         let own = &self.traffic.sources[source];
-        let spec = &scenario.traffic[source].flow;
+        let way = *own.way(place.user);
+        let spec = scenario.traffic[source].sender(place.user);
         let controller = spec.cc.controller(spawned_stream(scenario.seed, place.source, place.number));
-        let mut flow = Flow::new(spec, controller, now, own.bottleneck);
+        let mut flow = Flow::new(spec, controller, own.asked(now), way.bottleneck);
         flow.transfer(place.bytes, u16::try_from(spec.transport.mss).unwrap_or(u16::MAX));
         attach_device(&mut flow, &spec.forward, &mut self.media, &self.entries);
-        let (route, ack_codepoint) = (own.route, flow.ends.ack_codepoint());
+        let (route, ack_codepoint) = (way.route, flow.ends.ack_codepoint());
         let index = self.take_place(place, flow);
         self.routes.adopt(index, route);
         self.routes.mark_acks(index, ack_codepoint);
@@ -106,7 +108,8 @@ impl Engine<'_> {
         if self.traffic.has_code_points {
             assign(&mut self.media, &self.entries, spec, flow_number(index));
         }
-        self.checks.adopt(index, source);
+        self.checks.adopt(index, source, place.user);
+        self.traffic.sources[source].note_flow(place.user, index);
         self.watch_controller(index);
         for turn in [Turn::Sender, Turn::Receiver] {
             self.flow_agenda.set(index, turn, Time::NEVER);

@@ -1,7 +1,7 @@
 //! Wires a scenario: its links become media, its flows get endpoints and routes over them.
 
 use super::gathered::Gathered;
-use super::traffic::Traffic;
+use super::traffic::{Traffic, Way};
 use crate::RunError;
 use crate::bounds::go_on;
 use crate::endpoints::Endpoints;
@@ -67,11 +67,16 @@ impl Network {
             network.flows.push(flow);
         }
         for spec in &scenario.traffic {
-            let bottleneck = slowest_link(scenario, &spec.flow.forward);
-            let route = network.routes.template(&spec.flow, bottleneck, &network.entries)?;
-            let entry = network.entries[bottleneck];
-            network.media.get_mut(entry.medium as usize).report_departures(entry.port);
-            network.traffic.add(spec, scenario, route, entry);
+            let mut ways = Vec::with_capacity(spec.senders.len());
+            for sender in &spec.senders {
+                go_on(cancel)?;
+                let bottleneck = slowest_link(scenario, &sender.forward);
+                let route = network.routes.template(sender, bottleneck, &network.entries)?;
+                let entry = network.entries[bottleneck];
+                network.media.get_mut(entry.medium as usize).report_departures(entry.port);
+                ways.push(Way::new(sender, scenario, route, entry));
+            }
+            network.traffic.add(spec, scenario, ways);
         }
         network.decide_when_asked(scenario);
         Ok(network)
@@ -152,7 +157,7 @@ impl Network {
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.
     fn decide_when_asked(&mut self, scenario: &Scenario) {
         let mut is_device = vec![false; self.media.len()];
-        let specs = scenario.flows.iter().chain(scenario.traffic.iter().map(|source| &source.flow));
+        let specs = scenario.flows.iter().chain(scenario.traffic.iter().flat_map(|source| &source.senders));
         for spec in specs.filter(|spec| spec.transport.completion == Completion::Wire) {
             if let Some(&device) = spec.forward.first() {
                 is_device[self.entries[device].medium as usize] = true;

@@ -88,6 +88,11 @@ impl Run {
         numbers(&self.output.pages, column)
     }
 
+    /// A column of the table of rounds of an incast.
+    pub fn rounds(&self, column: &str) -> Vec<f64> {
+        numbers(&self.output.rounds, column)
+    }
+
     /// A column of the table of flows of datagrams.
     pub fn datagrams(&self, column: &str) -> Vec<f64> {
         numbers(&self.output.datagrams, column)

@@ -27,6 +27,7 @@ mod family;
 mod faults;
 mod handshake;
 mod impairments;
+mod incast;
 mod l4s;
 mod lab;
 mod limits;

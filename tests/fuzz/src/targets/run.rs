@@ -38,9 +38,19 @@ pub fn check(case: &str) -> std::result::Result<Outcome, String> {
     if let Ok(again) = run(&scenario) {
         // As texts, in which not a number is no different from itself.
         let tables = |run: &RunOutput| {
-            let RunOutput { flows, links, series, link_series, traffic, completions, pages, datagrams, summary: _ } =
-                run;
-            [flows, links, series, link_series, traffic, completions, pages, datagrams]
+            let RunOutput {
+                flows,
+                links,
+                series,
+                link_series,
+                traffic,
+                completions,
+                pages,
+                rounds,
+                datagrams,
+                summary: _,
+            } = run;
+            [flows, links, series, link_series, traffic, completions, pages, rounds, datagrams]
                 .map(|table| format!("{table:?}"))
         };
         if tables(&output) != tables(&again) {
