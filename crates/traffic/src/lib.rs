@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod incast;
+mod list;
 mod objects;
 mod pause;
 mod requests;
@@ -9,10 +10,11 @@ mod size;
 mod web_pages;
 
 pub use incast::{Answer, Barrier, Incast, MAX_SERVERS};
+pub use list::{List, Listed, MAX_LISTED};
 pub use objects::Objects;
 pub use pause::Wait;
 pub use requests::{Request, Requests, Users};
-pub use short_flows::{Arrival, Arrivals, FlowArrivals, ShortFlows};
+pub use short_flows::{Arrival, Arrivals, DrawnFlows, FlowArrivals, ShortFlows};
 pub use size::Size;
 pub use web_pages::{Pages, WebPages};
 
@@ -43,6 +45,7 @@ pub fn catalog() -> &'static Catalog<Source> {
             Kind::new(Requests::source),
             Kind::new(WebPages::source),
             Kind::new(Incast::source),
+            Kind::new(List::source),
         ];
         Catalog::new("traffic", kinds)
     });

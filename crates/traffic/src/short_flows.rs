@@ -1,7 +1,7 @@
 //! Flows that arrive at random, transfer something, and leave.
 
 use crate::pause::{exponential_seconds, from_seconds};
-use crate::{Size, Source};
+use crate::{Listed, Size, Source};
 use dumbbell_parameters::Problem;
 use dumbbell_path::{Described, LinkContext};
 use dumbbell_units::{Duration, Ratio, Rng};
@@ -100,13 +100,22 @@ impl ShortFlows {
     pub(crate) fn source(&self, rng: Rng) -> Source {
         let mean_gap_s = 1.0 / self.per_second.unwrap_or(f64::MIN_POSITIVE);
         let ShortFlows { size, arrivals, count, .. } = self.clone();
-        Source::Flows(FlowArrivals { size, arrivals, mean_gap_s, left: count, rng })
+        Source::Flows(FlowArrivals::Drawn(DrawnFlows { size, arrivals, mean_gap_s, left: count, rng }))
     }
 }
 
 /// The arrivals of a source.
 #[derive(Clone, Debug)]
-pub struct FlowArrivals {
+pub enum FlowArrivals {
+    /// They are random, or follow a rule.
+    Drawn(DrawnFlows),
+    /// They are listed.
+    Listed(Listed),
+}
+
+/// Flows whose times and sizes are drawn.
+#[derive(Clone, Debug)]
+pub struct DrawnFlows {
     size: Size,
     arrivals: Arrivals,
     mean_gap_s: f64,
@@ -128,6 +137,15 @@ impl FlowArrivals {
     /// The next flow; `None` after the last.
     #[expect(clippy::should_implement_trait, reason = "the name is the usual one, and nobody needs an iterator")]
     pub fn next(&mut self) -> Option<Arrival> {
+        match self {
+            FlowArrivals::Drawn(flows) => flows.next(),
+            FlowArrivals::Listed(flows) => flows.next(),
+        }
+    }
+}
+
+impl DrawnFlows {
+    fn next(&mut self) -> Option<Arrival> {
         self.left = match self.left {
             None => None,
             Some(left) => Some(left.checked_sub(1)?),

@@ -24,7 +24,7 @@ pub(crate) use kind::{
 };
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};
-pub(crate) use traffic::{TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
+pub(crate) use traffic::{Senders, TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
 pub(crate) use transport::{PROFILE, TransportSpec};
 pub(crate) use vary_rtt::VaryRtt;
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod algorithms;
 mod delays;
+mod flow_list;
 mod flows;
 mod links;
 mod network;

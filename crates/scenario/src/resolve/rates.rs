@@ -1,5 +1,6 @@
 //! Rates: constants, schedules, trace files, synthesised traces.
 
+use super::flow_list::{self, Groups};
 use super::{Context, MAX_RATE, RateSource};
 use crate::error::suggest;
 use crate::file::{RATES, RateSpec, TraceSource};
@@ -11,6 +12,7 @@ use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_path::{LinkRate, parse_delay_trace};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Rate, Rng, Time};
+use flate2::read::MultiGzDecoder;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -25,6 +27,9 @@ const BITS_PER_OPPORTUNITY: u128 = 12_000;
 const MAX_TRACE_BYTES: u64 = 100_000_000;
 /// The longest synthesised trace; longer runs start it again.
 const MAX_SYNTH_LENGTH: Duration = Duration::from_secs(24 * 3_600);
+
+/// What a file compressed with gzip begins with (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// So many recipes, and so many parameters of endpoints, are kept at most.
 const MAX_MADE: usize = 1_024;
@@ -43,6 +48,7 @@ pub(crate) struct Loader {
     folder: PathBuf,
     files: Mutex<HashMap<String, Result<Trace, String>>>,
     delays: Mutex<HashMap<String, Result<Delays, String>>>,
+    flow_lists: Mutex<HashMap<String, Result<Groups, String>>>,
     synthesised: Mutex<HashMap<SynthKey, Arc<[u32]>>>,
     recipes: Mutex<HashMap<String, Arc<Recipe>>>,
     transports: Mutex<HashMap<String, TransportConfig>>,
@@ -91,28 +97,44 @@ impl Loader {
         locked(&self.delays).entry(name.to_owned()).or_insert_with(|| self.read_delays(name)).clone()
     }
 
+    /// The flows of a file that lists some.
+    pub(super) fn flow_list(&self, name: &str) -> Result<Groups, String> {
+        locked(&self.flow_lists).entry(name.to_owned()).or_insert_with(|| self.read_flow_list(name)).clone()
+    }
+
     /// The text of a trace file and the digest of the file.
     fn text(&self, name: &str) -> Result<(String, String), String> {
+        let bytes = self.bytes(name, "trace file")?;
+        let digest = dumbbell_cc::catalog::digest(&bytes);
+        let text = String::from_utf8(bytes).map_err(|_| format!("the trace file `{name}` is not a text"))?;
+        Ok((text, digest))
+    }
+
+    /// The content of a file, which is called `what`.
+    fn bytes(&self, name: &str, what: &str) -> Result<Vec<u8>, String> {
         let path = self.folder.join(name);
         let unreadable = |why: &dyn Display| {
             let relative = if Path::new(name).is_relative() { ", relative to the experiment file" } else { "" };
-            format!("cannot read the trace file `{name}`{relative}: {why}")
+            format!("cannot read the {what} `{name}`{relative}: {why}")
         };
         // A FIFO without a writer would block when it is opened, a device might never end.
         let metadata = std::fs::metadata(&path).map_err(|error| unreadable(&error))?;
         if !metadata.is_file() {
-            let what = if metadata.is_dir() { "a directory" } else { "a pipe or a device" };
-            return Err(unreadable(&format_args!("it is {what}, not a regular file")));
+            let kind = if metadata.is_dir() { "a directory" } else { "a pipe or a device" };
+            return Err(unreadable(&format_args!("it is {kind}, not a regular file")));
         }
         let file = File::open(&path).map_err(|error| unreadable(&error))?;
-        let mut text = Vec::new();
-        file.take(MAX_TRACE_BYTES + 1).read_to_end(&mut text).map_err(|error| unreadable(&error))?;
-        if text.len() as u64 > MAX_TRACE_BYTES {
-            return Err(unreadable(&format_args!("it is longer than {MAX_TRACE_BYTES} bytes")));
+        read_bounded(file).map_err(|why| unreadable(&why))
+    }
+
+    fn read_flow_list(&self, name: &str) -> Result<Groups, String> {
+        let wrong = |why: &dyn Display| format!("the list of flows `{name}` is wrong: {why}");
+        let mut bytes = self.bytes(name, "list of flows")?;
+        if bytes.starts_with(&GZIP) {
+            bytes = read_bounded(MultiGzDecoder::new(&bytes[..])).map_err(|why| wrong(&why))?;
         }
-        let digest = dumbbell_cc::catalog::digest(&text);
-        let text = String::from_utf8(text).map_err(|_| format!("the trace file `{name}` is not a text"))?;
-        Ok((text, digest))
+        let text = String::from_utf8(bytes).map_err(|_| format!("the list of flows `{name}` is not a text"))?;
+        flow_list::parse(&text).map_err(|why| wrong(&why))
     }
 
     fn read(&self, name: &str) -> Result<Trace, String> {
@@ -131,6 +153,16 @@ impl Loader {
         let key = (preset.to_owned(), seed, length);
         let make = || synthesise(model, seed, length);
         locked(&self.synthesised).entry(key).or_insert_with(make).clone()
+    }
+}
+
+/// Everything that there is to read, if that is not too much.
+fn read_bounded(from: impl Read) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    from.take(MAX_TRACE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    match bytes.len() as u64 > MAX_TRACE_BYTES {
+        true => Err(format!("it is longer than {MAX_TRACE_BYTES} bytes")),
+        false => Ok(bytes),
     }
 }
 

@@ -1,16 +1,17 @@
 //! `[[traffic]]`: what its flows are, which way they take, and how many there are.
 
+use super::flow_list::Group;
 use super::{Context, LinkNotes, top};
 use crate::error::suggest;
-use crate::file::{TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
+use crate::file::{CcSpec, Senders, TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
 use crate::key_path::KeyPath;
 use crate::resolve::network::Network;
 use crate::{Flow, Traffic};
 use dumbbell_parameters::{Place, Problem};
-use dumbbell_path::LinkContext;
-use dumbbell_traffic::MAX_SERVERS;
+use dumbbell_path::{Described, LinkContext};
+use dumbbell_traffic::{List, MAX_SERVERS};
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::Rate;
+use dumbbell_units::{Bytes, Rate, Time};
 use serde_json::{Map, Value};
 
 /// The most sources of a run.
@@ -18,6 +19,10 @@ const MAX_SOURCES: usize = 10_000;
 
 /// The parameter that says how many senders there are, each with an access link of its own.
 const SERVERS: &str = "servers";
+
+/// The parameters of a list: the name of a file, or what is in it.
+const FILE: &str = "file";
+const FLOWS: &str = "flows";
 
 /// Traffic before the rates of its links are known.
 pub(super) struct Draft {
@@ -30,21 +35,53 @@ pub(super) struct Draft {
 impl Context<'_> {
     /// All traffic; `None` when one has no route. Numbers of access links go on behind those of `flows` flows.
     pub(super) fn traffic(&mut self, flows: usize, network: &mut Network) -> Option<Vec<Draft>> {
-        let specs = self.file.traffic.as_deref().unwrap_or_default();
+        let written = self.file.traffic.as_deref().unwrap_or_default();
+        let specs: Vec<_> = written.iter().enumerate().map(|(entry, spec)| self.listed(spec, entry)).collect();
+        let specs = specs.into_iter().collect::<Option<Vec<_>>>()?.concat();
         if specs.len() > MAX_SOURCES {
             let message = format!("{} sources of traffic are too many", specs.len());
             self.report.value(&top("traffic"), message, format!("allowed: at most {MAX_SOURCES}"));
             return None;
         }
         let mut number = flows;
-        let drafts = specs.iter().enumerate().map(|(entry, spec)| {
-            let at = top("traffic").index(entry);
+        let drafts = specs.iter().map(|(entry, spec)| {
+            let at = top("traffic").index(*entry);
             let first = number;
             number += senders(spec) as usize;
             self.traffic_entry(spec, &at, first, network)
         });
         // Not the first problem alone.
         drafts.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// The entry, or one for each group of flows of the file that it names; `None` if that is wrong.
+    fn listed(&mut self, spec: &TrafficSpec, entry: usize) -> Option<Vec<(usize, TrafficSpec)>> {
+        let file = spec.parameters.get(FILE).and_then(Value::as_str).filter(|_| is_list(spec));
+        let Some(file) = file.filter(|_| !spec.parameters.contains_key(FLOWS)) else {
+            return Some(vec![(entry, spec.clone())]);
+        };
+        let at = top("traffic").index(entry);
+        let groups = match self.loader.flow_list(file) {
+            Ok(groups) => groups,
+            Err(message) => {
+                let help = "the first line names the columns, each other line is a flow: start_s,bytes";
+                self.report.value(&at.key(FILE), message, help);
+                return None;
+            }
+        };
+        let given = |column: fn(&Group) -> &Option<String>| groups.iter().any(|group| column(group).is_some());
+        let common = &spec.common;
+        let twice = [
+            ("from", common.from.is_some() && given(|group| &group.from)),
+            ("to", common.to.is_some() && given(|group| &group.to)),
+            ("cc", common.cc.is_some() && groups.iter().all(|group| group.cc.is_some())),
+            ("label", common.label.is_some() && groups.iter().all(|group| group.label.is_some())),
+        ];
+        for (key, _) in twice.iter().filter(|(_, is_twice)| *is_twice) {
+            let message = format!("`{key}` is a column of `{file}`, too");
+            self.report.key(&at.key(key), message, "leave it out here, or there");
+        }
+        Some(groups.iter().map(|group| (entry, of_group(spec, group))).collect())
     }
 
     fn traffic_entry(
@@ -137,6 +174,25 @@ impl Context<'_> {
         });
         sources.collect::<Vec<_>>().into_iter().collect()
     }
+}
+
+/// Whether traffic is of the kind whose flows may stand in a file.
+fn is_list(spec: &TrafficSpec) -> bool {
+    spec.common.kind.as_deref() == Some(List::NAME)
+}
+
+/// An entry with the flows of a group in place of the file.
+fn of_group(spec: &TrafficSpec, group: &Group) -> TrafficSpec {
+    let mut spec = spec.clone();
+    spec.parameters.shift_remove(FILE);
+    let flow = |(start, bytes): &(Time, Bytes)| Value::from(vec![start.to_string(), bytes.to_string()]);
+    spec.parameters.insert(FLOWS.to_owned(), group.flows.iter().map(flow).collect::<Vec<Value>>().into());
+    let common = &mut spec.common;
+    common.from = group.from.clone().map(Senders::Node).or(common.from.take());
+    common.to = group.to.clone().or(common.to.take());
+    common.label = group.label.clone().or(common.label.take());
+    common.cc = group.cc.clone().map(|name| CcSpec { name, parameters: Map::new() }).or(common.cc.take());
+    spec
 }
 
 /// Whether traffic of this kind has servers, each of which may stand at another node.

@@ -163,6 +163,62 @@ fn what_is_wrong_is_said_with_its_place() {
     }
 }
 
+/// An experiment in a folder of its own, beside a list of flows with this content.
+fn listed(name: &str, content: &[u8], keys: &str) -> Result<Experiment, String> {
+    let folder = std::env::temp_dir().join(format!("dumbbell-list-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("flows.csv"), content).unwrap();
+    let text = format!(
+        "[path]\nrate = \"10mbit\"\nrtt = \"40ms\"\n[[traffic]]\nkind = \"list\"\nfile = \"flows.csv\"\n{keys}\n"
+    );
+    let read = Experiment::from_toml(&text, &folder.join("test.toml").display().to_string(), &[]);
+    // What is resolved when it is asked for must not need the file.
+    let read = read.map(|experiment| (experiment.points()[0].resolved_toml(), experiment)).map(|(_, experiment)| experiment);
+    std::fs::remove_dir_all(&folder).unwrap();
+    read.map_err(|error| error.to_string())
+}
+
+#[test]
+fn flows_of_a_file_are_sources_and_their_content_is_in_the_hash() {
+    const LIST: &[u8] = b"start_s,bytes,label,cc\n2,30kB,web,cubic\n1,500000,backup,bbr\n0.5,1kB,web,cubic\n";
+    let experiment = listed("plain", LIST, "").unwrap();
+    let point = &experiment.points()[0];
+    let scenario = point.scenario();
+    let [web, backup] = &scenario.traffic[..] else { panic!("two groups") };
+    assert_eq!((&*web.flow().label, web.flow().cc.name(), &*backup.flow().label), ("web", "cubic", "backup"));
+    assert_eq!(web.source.parameters()["flows"], serde_json::json!([["500ms", "1kB"], ["2s", "30kB"]]));
+    let resolved = point.resolved_toml();
+    let again = Experiment::from_toml(&resolved, "elsewhere.toml", &[]).unwrap();
+    assert_eq!(
+        (again.points()[0].resolved_toml(), again.points()[0].content_hash()),
+        (resolved, point.content_hash())
+    );
+    let hash = |name: &str, content: &[u8]| listed(name, content, "").unwrap().points()[0].content_hash();
+    let other = String::from_utf8(LIST.to_vec()).unwrap().replace("30kB", "31kB");
+    assert_ne!(hash("other", other.as_bytes()), point.content_hash());
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, LIST).unwrap();
+    assert_eq!(hash("packed", &packed.finish().unwrap()), point.content_hash());
+}
+
+#[test]
+fn what_is_wrong_with_a_list_is_said_with_its_line() {
+    for (name, content, keys, said) in [
+        ("value", "start_s,bytes\n0,1\n1,many\n", "cc = \"bbr\"", "line 3, column `bytes` reads \"many\""),
+        ("value", "start_s,bytes\n0,1\n1,many\n", "cc = \"bbr\"", "test.toml:6:8 (traffic[0].file)"),
+        ("twice", "start_s,bytes,cc\n0,1,bbr\n", "cc = \"bbr\"", "`cc` is a column of `flows.csv`, too"),
+        ("no-cc", "start_s,bytes\n0,1\n", "", "the flow has no congestion controller"),
+        ("both", "start_s,bytes\n0,1\n", "cc = \"bbr\"\nflows = [[\"0s\", \"1kB\"]]", "both `file` and `flows` are given"),
+    ] {
+        let error = listed(name, content.as_bytes(), keys).unwrap_err();
+        assert!(error.contains(said), "{said:?} is not in\n{error}");
+    }
+    let missing = error("kind = \"list\"\ncc = \"bbr\"\nfile = \"nowhere.csv\"");
+    assert!(missing.contains("cannot read the list of flows `nowhere.csv`, relative to the experiment file"), "{missing}");
+    let broken = listed("broken", &[0x1f, 0x8b, 8, 0, 1], "cc = \"bbr\"").unwrap_err();
+    assert!(broken.contains("the list of flows `flows.csv` is wrong"), "{broken}");
+}
+
 #[test]
 fn a_parameter_can_be_swept_and_set() {
     let text = format!("{FILE}\n[sweep]\n\"traffic[0].load\" = [\"10%\", \"20%\"]\n");
