@@ -32,7 +32,8 @@ _INTRODUCTION = """\
 `dumbbell run --out DIR` writes these tables as Parquet; in Python `result.flows`, `result.links` and so on are the same
 ones. `traffic` and `completions` are there where the experiment has `[[traffic]]`, `pages` where that
 loads web pages, `rounds` where it has an incast, and `datagrams` where a flow consists of datagrams. A number that
-does not exist is null. This page is printed by `dumbbell columns --markdown`; `dumbbell columns` shows it in a terminal.
+does not exist is null. This page is printed by `dumbbell columns --markdown`; `dumbbell columns` shows it in a
+terminal.
 """
 
 _OBSERVED = """

@@ -309,7 +309,8 @@ mod tests {
         assert_eq!(refused(PacketEvent { from: at(3), ..event(Action::Hold) }).key, "until");
         let numbered = PacketEvent { from: at(3), until: at(4), packets: Some((1, 1)), ..event(Action::Hold) };
         assert_eq!(refused(numbered).key, "packets");
-        let repeated = PacketEvent { from: at(3), until: at(4), repeat: Some(Duration::from_millis(1)), ..drop.clone() };
+        let repeated =
+            PacketEvent { from: at(3), until: at(4), repeat: Some(Duration::from_millis(1)), ..drop.clone() };
         assert_eq!(refused(repeated.clone()).key, "repeat", "a time without a pause");
         let repeat = Some(Duration::from_millis(9));
         assert_eq!(refused(PacketEvent { repeat, until: None, ..repeated.clone() }).key, "until");

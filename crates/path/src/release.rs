@@ -319,8 +319,7 @@ mod tests {
         let time = |ms| Some(at(ms));
         let (packets, bytes, by, repeat, times) = (None, None, None, None, None);
         let (of, from, until) = (crate::event::Selection::Data, time(10), time(20));
-        let hold =
-            PacketEvent { action: Action::Hold, of, flow: None, packets, bytes, from, until, repeat, times, by };
+        let hold = PacketEvent { action: Action::Hold, of, flow: None, packets, bytes, from, until, repeat, times, by };
         let mut release = Release::new(None, &[hold], || Rng::new(1)).unwrap();
         let mut out = Vec::new();
         for ms in [9, 10, 15, 20] {

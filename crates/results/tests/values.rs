@@ -316,6 +316,8 @@ fn a_source_of_traffic() {
         rtt: histogram(20),
         pages: (36, 37),
         page_loads: histogram(10),
+        rounds: (38, 39),
+        round_times: histogram(10),
     };
     assert_cells(
         &traffic(&[row]),
@@ -351,6 +353,12 @@ fn a_source_of_traffic() {
             ("p50_plt_s", "0.0000605"),
             ("p95_plt_s", "0.0001055"),
             ("p99_plt_s", "0.0001095"),
+            ("rounds", "38"),
+            ("rounds_total", "39"),
+            ("mean_qct_s", "0.00006"),
+            ("p50_qct_s", "0.0000605"),
+            ("p95_qct_s", "0.0001055"),
+            ("p99_qct_s", "0.0001095"),
         ],
     );
 }

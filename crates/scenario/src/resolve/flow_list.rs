@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str) -> Result<Groups, String> {
     let mut count = 0;
     for record in reader.records() {
         let record = record.map_err(|error| error.to_string())?;
-        let flow = columns.flow(&record)?;
+        let flow = columns.flow(&record).map_err(|why| format!("line {}{why}", line_of(text, &record)))?;
         let names = columns.names.map(|column| text_of(&record, column?).map(str::to_owned));
         let number = *known.entry(names).or_insert_with_key(|[from, to, cc, label]| {
             let (from, to, cc, label) = (from.clone(), to.clone(), cc.clone(), label.clone());
@@ -90,11 +90,10 @@ impl Columns {
         }
     }
 
-    /// Start and size of a line.
+    /// Start and size of a line, or what is wrong with it.
     fn flow(&self, record: &StringRecord) -> Result<(Time, Bytes), String> {
         if record.len() != self.all {
-            let line = line_of(record);
-            return Err(format!("line {line} has {} values for {} columns", record.len(), self.all));
+            return Err(format!(" has {} values for {} columns", record.len(), self.all));
         }
         let (name, column) = self.start;
         let text = record.get(column).unwrap_or_default();
@@ -103,9 +102,7 @@ impl Columns {
             "start_ms" => (number(text, "ms"), "milliseconds such as 1500"),
             _ => (text.parse().ok(), "a time such as 1.5s"),
         };
-        let wrong = |name: &str, text: &str, right: &str| {
-            format!("line {}, column `{name}` reads {text:?}: expected {right}", line_of(record))
-        };
+        let wrong = |name: &str, text: &str, right: &str| format!(", column `{name}` reads {text:?}: expected {right}");
         let start: Duration = start.ok_or_else(|| wrong(name, text, right))?;
         let text = record.get(self.bytes).unwrap_or_default();
         let bytes = text.parse::<u64>().ok().map(Bytes::new).or_else(|| text.parse().ok());
@@ -121,9 +118,12 @@ fn number(text: &str, unit: &str) -> Option<Duration> {
     is_number.then(|| format!("{text}{unit}").parse().ok())?
 }
 
-/// The line of the file on which a record stands.
-fn line_of(record: &StringRecord) -> u64 {
-    record.position().map_or(0, csv::Position::line)
+/// The line of the text on which a record stands. Its position is that of the comments and empty lines before it.
+fn line_of(text: &str, record: &StringRecord) -> usize {
+    let begin = record.position().map_or(0, csv::Position::byte);
+    let (before, rest) = text.split_at(usize::try_from(begin).unwrap_or(0).min(text.len()));
+    let is_skipped = |line: &&str| line.trim().is_empty() || line.starts_with('#');
+    1 + before.matches('\n').count() + rest.lines().take_while(is_skipped).count()
 }
 
 /// What a line says in a column, if anything.

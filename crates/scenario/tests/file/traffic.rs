@@ -173,7 +173,8 @@ fn listed(name: &str, content: &[u8], keys: &str) -> Result<Experiment, String> 
     );
     let read = Experiment::from_toml(&text, &folder.join("test.toml").display().to_string(), &[]);
     // What is resolved when it is asked for must not need the file.
-    let read = read.map(|experiment| (experiment.points()[0].resolved_toml(), experiment)).map(|(_, experiment)| experiment);
+    let read =
+        read.map(|experiment| (experiment.points()[0].resolved_toml(), experiment)).map(|(_, experiment)| experiment);
     std::fs::remove_dir_all(&folder).unwrap();
     read.map_err(|error| error.to_string())
 }
@@ -189,10 +190,7 @@ fn flows_of_a_file_are_sources_and_their_content_is_in_the_hash() {
     assert_eq!(web.source.parameters()["flows"], serde_json::json!([["500ms", "1kB"], ["2s", "30kB"]]));
     let resolved = point.resolved_toml();
     let again = Experiment::from_toml(&resolved, "elsewhere.toml", &[]).unwrap();
-    assert_eq!(
-        (again.points()[0].resolved_toml(), again.points()[0].content_hash()),
-        (resolved, point.content_hash())
-    );
+    assert_eq!((again.points()[0].resolved_toml(), again.points()[0].content_hash()), (resolved, point.content_hash()));
     let hash = |name: &str, content: &[u8]| listed(name, content, "").unwrap().points()[0].content_hash();
     let other = String::from_utf8(LIST.to_vec()).unwrap().replace("30kB", "31kB");
     assert_ne!(hash("other", other.as_bytes()), point.content_hash());
@@ -208,13 +206,21 @@ fn what_is_wrong_with_a_list_is_said_with_its_line() {
         ("value", "start_s,bytes\n0,1\n1,many\n", "cc = \"bbr\"", "test.toml:6:8 (traffic[0].file)"),
         ("twice", "start_s,bytes,cc\n0,1,bbr\n", "cc = \"bbr\"", "`cc` is a column of `flows.csv`, too"),
         ("no-cc", "start_s,bytes\n0,1\n", "", "the flow has no congestion controller"),
-        ("both", "start_s,bytes\n0,1\n", "cc = \"bbr\"\nflows = [[\"0s\", \"1kB\"]]", "both `file` and `flows` are given"),
+        (
+            "both",
+            "start_s,bytes\n0,1\n",
+            "cc = \"bbr\"\nflows = [[\"0s\", \"1kB\"]]",
+            "both `file` and `flows` are given",
+        ),
     ] {
         let error = listed(name, content.as_bytes(), keys).unwrap_err();
         assert!(error.contains(said), "{said:?} is not in\n{error}");
     }
     let missing = error("kind = \"list\"\ncc = \"bbr\"\nfile = \"nowhere.csv\"");
-    assert!(missing.contains("cannot read the list of flows `nowhere.csv`, relative to the experiment file"), "{missing}");
+    assert!(
+        missing.contains("cannot read the list of flows `nowhere.csv`, relative to the experiment file"),
+        "{missing}"
+    );
     let broken = listed("broken", &[0x1f, 0x8b, 8, 0, 1], "cc = \"bbr\"").unwrap_err();
     assert!(broken.contains("the list of flows `flows.csv` is wrong"), "{broken}");
 }
