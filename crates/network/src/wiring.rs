@@ -2,7 +2,7 @@
 
 use crate::Entry;
 use dumbbell_path::wifi::{AccessCategory, RadioLink, WifiChannel};
-use dumbbell_path::{Link, LinkRate, Media, Medium, Packet, Port};
+use dumbbell_path::{Link, LinkRate, Media, Medium, Packet, Port, SharedBuffer};
 use dumbbell_scenario::{Dscp, Flow, Radio, Scenario};
 use dumbbell_units::{Duration, Rng, Time};
 
@@ -16,6 +16,16 @@ const SOURCE_STREAMS: u64 = 5 << 32;
 const SPAWNED_STREAMS: u64 = 1 << 63;
 /// Radio channels count from here.
 const CHANNEL_STREAMS: u64 = 16 << 32;
+
+/// What a link shares with others.
+#[derive(Clone, Copy)]
+enum Shared {
+    Nothing,
+    /// A radio channel.
+    Channel(usize),
+    /// The memory of a switch.
+    Pool(usize),
+}
 
 /// A link of a scenario as a wire, with its random stream.
 pub fn wire<P: Packet>(scenario: &Scenario, link: usize) -> Link<P> {
@@ -39,15 +49,22 @@ fn radio_link(scenario: &Scenario, index: usize, radio: &Radio) -> RadioLink {
 }
 
 /// The media of a scenario, and where each of its links is entered. A wire is a medium of its own; the links of a radio
-/// channel are ports of one. Each link has a random stream of its own.
+/// channel, and those whose queues share a pool of memory, are ports of one. Each link has a random stream of its own.
 pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<Entry>) {
     let mut wires = Vec::with_capacity(scenario.links.len());
     let mut channels: Vec<(&str, Vec<RadioLink>)> = Vec::new();
+    let mut pools: Vec<Vec<(Link<P>, f64)>> = scenario.pools.iter().map(|_| Vec::new()).collect();
     // Where each link is, as wires and channels are numbered apart.
     let mut places = Vec::with_capacity(scenario.links.len());
     for (index, link) in scenario.links.iter().enumerate() {
+        if let Some(share) = link.pool {
+            let links = &mut pools[share.pool];
+            places.push((Shared::Pool(share.pool), links.len()));
+            links.push((wire(scenario, index), share.alpha));
+            continue;
+        }
         let Some(radio) = &link.radio else {
-            places.push((None, wires.len()));
+            places.push((Shared::Nothing, wires.len()));
             wires.push(wire(scenario, index));
             continue;
         };
@@ -58,15 +75,16 @@ pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<
             channels.len() - 1
         });
         let links = &mut channels[channel].1;
-        places.push((Some(channel), links.len()));
+        places.push((Shared::Channel(channel), links.len()));
         links.push(radio_link(scenario, index, radio));
     }
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let entry = |(channel, place): (Option<usize>, usize)| match channel {
-        None => Entry { medium: number(place), port: 0 },
-        Some(channel) => {
-            Entry { medium: number(wires.len() + channel), port: Port::try_from(place).unwrap_or(Port::MAX) }
-        }
+    let (first_channel, first_pool) = (wires.len(), wires.len() + channels.len());
+    let port = |place: usize| Port::try_from(place).unwrap_or(Port::MAX);
+    let entry = |(shared, place): (Shared, usize)| match shared {
+        Shared::Nothing => Entry { medium: number(place), port: 0 },
+        Shared::Channel(channel) => Entry { medium: number(first_channel + channel), port: port(place) },
+        Shared::Pool(pool) => Entry { medium: number(first_pool + pool), port: port(place) },
     };
     let entries: Vec<Entry> = places.into_iter().map(entry).collect();
     let flows = scenario.flows.iter().chain(scenario.traffic.iter().flat_map(|source| &source.senders));
@@ -75,8 +93,10 @@ pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<
         let rng = Rng::stream(scenario.seed, stream);
         Box::new(WifiChannel::new(links, &categories, rng)) as Box<dyn Medium<P>>
     };
-    let channels = channels.into_iter().zip(CHANNEL_STREAMS..).map(channel).collect();
-    let mut media = Media::new(wires, channels);
+    let pools = pools.into_iter().zip(&scenario.pools);
+    let pools = pools.map(|(links, pool)| Box::new(SharedBuffer::new(pool.bytes, links)) as Box<dyn Medium<P>>);
+    let channels = channels.into_iter().zip(CHANNEL_STREAMS..).map(channel);
+    let mut media = Media::new(wires, channels.chain(pools).collect());
     for (number, flow) in (0..).zip(&scenario.flows).filter(|(_, flow)| flow.dscp.is_some()) {
         assign(&mut media, &entries, flow, number);
     }

@@ -36,6 +36,7 @@ mod release;
 mod ring;
 mod run;
 mod schedule;
+mod shared_buffer;
 mod stats;
 pub mod synth;
 #[cfg(test)]
@@ -62,6 +63,7 @@ pub use policer::Policer;
 pub use queue::QueueRecipe;
 pub use release::Aggregate;
 pub use schedule::Schedule;
+pub use shared_buffer::SharedBuffer;
 pub use stats::{Backlog, QueueStats, Tally};
 pub use trace_file::{TraceError, parse_trace};
 pub use train::Train;

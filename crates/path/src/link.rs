@@ -488,4 +488,4 @@ impl<P: Packet> Link<P> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

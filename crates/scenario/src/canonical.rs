@@ -65,7 +65,8 @@ pub(crate) fn content_hash(resolved: &Resolved) -> String {
 
 fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
     let is_digested = matches!(traces, Traces::Digested);
-    let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows, traffic } = &*resolved.scenario;
+    let Scenario { duration, warmup, cooldown, seed, record, nodes, links, pools, flows, traffic } =
+        &*resolved.scenario;
     let mut top = Table::new();
     put(&mut top, "duration", duration.to_string());
     put(&mut top, "warmup", warmup.to_string());
@@ -80,10 +81,16 @@ fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
     for name in nodes {
         write_table(&mut text, "\n[[nodes]]\n", &Table::from_iter([("name".to_owned(), Value::from(name.clone()))]));
     }
+    for pool in pools {
+        let mut table = Table::new();
+        put(&mut table, "name", pool.name.clone());
+        put(&mut table, "size", Bytes::new(pool.bytes).to_string());
+        write_table(&mut text, "\n[[pools]]\n", &table);
+    }
     for (link, notes) in links.iter().zip(&resolved.links) {
         let origin = if is_digested { String::new() } else { trace_origin(&notes.rate_source) };
         let header = format!("\n[[links]]{origin}\n");
-        write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, traces));
+        write_table(&mut text, &header, &link_table(link, &notes.rate_source, &resolved.scenario, traces));
     }
     let algorithm =
         |flow: &Flow| if is_digested { flow.cc.entry().identity() } else { flow.cc.exact_name().to_owned() };
@@ -136,8 +143,9 @@ fn trace_origin(source: &RateSource) -> String {
     }
 }
 
-fn link_table(link: &Link, source: &RateSource, nodes: &[String], traces: Traces<'_>) -> Table {
-    let Link { from, to, config, radio } = link;
+fn link_table(link: &Link, source: &RateSource, scenario: &Scenario, traces: Traces<'_>) -> Table {
+    let Link { from, to, config, radio, pool } = link;
+    let nodes = &scenario.nodes;
     let mut table = Table::new();
     put(&mut table, "name", config.name.clone());
     put(&mut table, "from", nodes[*from].clone());
@@ -154,7 +162,8 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], traces: Traces
     if let Some(policer) = &config.policer {
         put(&mut table, "policer", declared(policer));
     }
-    put(&mut table, "buffer", limit(&config.limit));
+    let shared = pool.map(|share| (scenario.pools[share.pool].name.as_str(), share.alpha));
+    put(&mut table, "buffer", limit(&config.limit, shared));
     put(&mut table, "queue", kind(&config.queue));
     let (loss, place) = match &config.loss_before {
         None => (&config.loss_after, "after"),
@@ -274,9 +283,11 @@ fn schedule<T: Copy>(steps: &[(Time, T)], repeat_after: Option<Duration>, writte
     table.into()
 }
 
-fn limit(limit: &QueueLimit) -> Value {
+/// What a queue holds, and the pool that it shares with its α.
+fn limit(limit: &QueueLimit, shared: Option<(&str, f64)>) -> Value {
     let QueueLimit { packets, bytes, time } = *limit;
     let single = match (packets, bytes, time) {
+        _ if shared.is_some() => None,
         (None, None, None) => Some(Buffer::Unlimited),
         (Some(packets), None, None) => Some(Buffer::Level(Level::Packets(packets))),
         (None, Some(bytes), None) => Some(Buffer::Level(Level::Bytes(Bytes::new(bytes)))),
@@ -295,6 +306,10 @@ fn limit(limit: &QueueLimit) -> Value {
     }
     if let Some(time) = time {
         put(&mut table, "time", time.to_string());
+    }
+    if let Some((pool, alpha)) = shared {
+        put(&mut table, "pool", pool);
+        put(&mut table, "alpha", alpha);
     }
     table.into()
 }

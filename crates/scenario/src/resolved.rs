@@ -25,6 +25,8 @@ pub struct Scenario {
     pub nodes: Vec<String>,
     /// Directed links; flows name them by their index.
     pub links: Vec<Link>,
+    /// Memory that queues of links share.
+    pub pools: Vec<Pool>,
     /// Flows, in the order of the file, one entry for each of `count`.
     pub flows: Vec<Flow>,
     /// Flows that come and go, in the order of the file.
@@ -51,6 +53,33 @@ pub struct Link {
     pub config: LinkConfig,
     /// The radio of a Wi-Fi link.
     pub radio: Option<Radio>,
+    /// What its queue shares with others.
+    pub pool: Option<PoolShare>,
+}
+
+impl Link {
+    /// Whether it is a wire with a queue of its own.
+    pub fn stands_alone(&self) -> bool {
+        self.radio.is_none() && self.pool.is_none()
+    }
+}
+
+/// Memory of a switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// Its name.
+    pub name: String,
+    /// Bytes (IP length).
+    pub bytes: u64,
+}
+
+/// The part of a queue in the memory of a switch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PoolShare {
+    /// Index of the pool.
+    pub pool: usize,
+    /// The queue may grow as long as it is shorter than so many times the memory that is free.
+    pub alpha: f64,
 }
 
 /// The radio of a Wi-Fi link.

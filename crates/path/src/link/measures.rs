@@ -75,6 +75,17 @@ impl<P: Packet> Link<P> {
         self.backlog_now()
     }
 
+    /// At most so many bytes may wait from now on, and no more than the link allows by itself. What waits already stays.
+    pub fn allow_waiting(&mut self, bytes: u64) {
+        let limits = match &mut self.stage {
+            Stage::DropTail(queue) => &mut queue.limits,
+            Stage::Gated(queue) => &mut queue.fifo.limits,
+            Stage::Held(queue) => &mut queue.buffer.limits,
+            Stage::Instant(_) | Stage::Remote(_) => return,
+        };
+        limits.set_bytes(&self.config.limit, bytes);
+    }
+
     /// What has happened up to `now`.
     pub fn counters(&mut self, now: Time) -> LinkCounters {
         self.advance(now);

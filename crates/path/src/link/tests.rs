@@ -44,7 +44,7 @@ pub(super) fn config(rate: LinkRate) -> LinkConfig {
 }
 
 /// 12 Mb/s: a full packet a millisecond.
-pub(super) fn twelve_megabits() -> LinkConfig {
+pub(crate) fn twelve_megabits() -> LinkConfig {
     config(LinkRate::Constant(12_000_000))
 }
 

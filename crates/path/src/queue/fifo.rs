@@ -26,7 +26,7 @@ pub(crate) struct Fifo {
     pub(crate) transmitter: Transmitter,
     pub(crate) occupancy: Occupancy,
     pub(crate) in_service: InService,
-    limits: Limits,
+    pub(crate) limits: Limits,
     waiting: Ring<Run>,
 }
 

@@ -45,7 +45,7 @@ pub struct Buffer {
     pub(crate) transmitter: Transmitter,
     pub(crate) occupancy: Occupancy,
     pub(crate) in_service: InService,
-    limits: Limits,
+    pub(crate) limits: Limits,
     /// The packet that arrives now finds nothing waiting and the transmitter free.
     is_idle: bool,
     /// Since the last time the link looked.

@@ -272,6 +272,11 @@ impl Limits {
         }
     }
 
+    /// Has at most so many bytes wait from now on, and no more than `config` allows.
+    pub(crate) fn set_bytes(&mut self, config: &QueueLimit, bytes: u64) {
+        self.bytes = config.bytes.map_or(bytes, |most| most.min(bytes));
+    }
+
     /// Whether a packet of `size` bytes fits behind `backlog`, as far as packets and bytes are concerned.
     #[inline]
     fn fit(&self, backlog: Backlog, size: u32) -> bool {

@@ -3,7 +3,7 @@
 pub(crate) mod parameters;
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
-use crate::{Experiment, Flow, Link};
+use crate::{Experiment, Flow, Link, Pool, PoolShare, Scenario};
 use dumbbell_path::{Aggregate, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, grouped};
@@ -39,7 +39,7 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
     }
     text.push_str("links\n");
     for (link, notes) in scenario.links.iter().zip(&resolved.links) {
-        link_in_words(&mut text, link, notes, &scenario.nodes);
+        link_in_words(&mut text, link, notes, scenario);
     }
     if !scenario.flows.is_empty() {
         text.push_str("flows\n");
@@ -63,8 +63,8 @@ fn mark(defaults: &[&'static str], key: &str) -> &'static str {
     if defaults.contains(&key) { DEFAULT } else { "" }
 }
 
-fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[String]) {
-    let config = &link.config;
+fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, scenario: &Scenario) {
+    let (config, nodes) = (&link.config, &scenario.nodes);
     let default = |key: &str| mark(&notes.defaults, key);
     let mut parts = vec![match &link.radio {
         Some(radio) => radio.wifi.in_words(),
@@ -85,6 +85,10 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
         let discipline = config.queue.in_words();
         let space = if discipline.is_empty() { "" } else { " " };
         parts.push(format!("{discipline}{space}queue {held}{}", default("buffer")));
+        parts.extend(link.pool.map(|PoolShare { pool, alpha }| {
+            let Pool { name, bytes } = &scenario.pools[pool];
+            format!("at most {alpha} times what is free of the {} of pool {name}", Bytes::new(*bytes).in_words())
+        }));
     }
     let after = if link.radio.is_some() { "of frames on the air" } else { "after transmission" };
     for (loss, place) in [(&config.loss_before, "before the queue"), (&config.loss_after, after)] {

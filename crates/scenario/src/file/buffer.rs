@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::fmt;
 
 /// What a queue holds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Buffer {
     Unlimited,
     Level(Level),
@@ -17,6 +17,8 @@ pub(crate) enum Buffer {
         packets: Option<u64>,
         bytes: Option<Bytes>,
         time: Option<Duration>,
+        /// The memory that it shares with other queues, and its α.
+        pool: Option<(String, Option<f64>)>,
     },
 }
 
@@ -30,6 +32,11 @@ pub(crate) struct BufferTable {
     bytes: Option<Bytes>,
     /// Waiting time at the current rate.
     time: Option<Duration>,
+    /// Name of the pool of memory that the queue shares with others.
+    pool: Option<String>,
+    /// With `pool`: the queue may grow as long as it is shorter than so many times the memory that is free. Default 1.
+    #[schemars(range(max = 1024), extend("exclusiveMinimum" = 0))]
+    alpha: Option<f64>,
 }
 
 impl Shorthand for Buffer {
@@ -54,11 +61,14 @@ impl Shorthand for Buffer {
     }
 
     fn from_table(table: BufferTable) -> Result<Buffer, String> {
-        let BufferTable { packets, bytes, time } = table;
-        if packets.is_none() && bytes.is_none() && time.is_none() {
-            return Err("a table of limits needs one of `packets`, `bytes` and `time`".to_owned());
+        let BufferTable { packets, bytes, time, pool, alpha } = table;
+        if pool.is_none() && alpha.is_some() {
+            return Err("`alpha` belongs to `pool`, which is not given".to_owned());
         }
-        Ok(Buffer::Limits { packets, bytes, time })
+        if packets.is_none() && bytes.is_none() && time.is_none() && pool.is_none() {
+            return Err("a table of limits needs one of `packets`, `bytes`, `time` and `pool`".to_owned());
+        }
+        Ok(Buffer::Limits { packets, bytes, time, pool: pool.map(|pool| (pool, alpha)) })
     }
 }
 shorthand!(Buffer, ["1bdp", "100packets", "64kB", "50ms", "unlimited"], table::<BufferTable>);

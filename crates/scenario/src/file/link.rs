@@ -70,7 +70,7 @@ macro_rules! with_link_keys {
                     once: self.once,
                     wifi: self.wifi.clone(),
                     delay: self.delay.clone(),
-                    buffer: self.buffer,
+                    buffer: self.buffer.clone(),
                     queue: self.queue.clone(),
                     policer: self.policer,
                     loss: self.loss.clone(),
@@ -120,6 +120,16 @@ with_link_keys! {
         /// The way back. Default: unlimited rate, no loss, the same delay.
         reverse: Option<ReverseSpec>,
     }
+}
+
+/// Memory of a switch that queues share.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PoolSpec {
+    /// Name that buffers refer to. Required.
+    pub name: Option<String>,
+    /// Its size in bytes of IP length. Required.
+    pub size: Option<Bytes>,
 }
 
 /// A node.

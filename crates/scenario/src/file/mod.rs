@@ -22,7 +22,7 @@ pub(crate) use kind::{
     AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec, SHARE,
     ShareSpec, WIFI,
 };
-pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, ReverseSpec, Side};
+pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, PoolSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};
 pub(crate) use traffic::{Senders, TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
 pub(crate) use transport::{PROFILE, TransportSpec};
@@ -63,6 +63,8 @@ pub(crate) struct File {
     pub nodes: Option<Vec<NodeSpec>>,
     /// Links of a general network.
     pub links: Option<Vec<LinkSpec>>,
+    /// Memory of switches, which queues share.
+    pub pools: Option<Vec<PoolSpec>>,
     /// Routes that differ from the shortest path.
     pub routes: Option<Vec<RouteSpec>>,
     /// Flows; one entry may stand for several.

@@ -9,7 +9,7 @@ use crate::file::{
     ReverseSpec, SHARE, ShareSpec, Side,
 };
 use crate::key_path::KeyPath;
-use crate::{Flow, Link};
+use crate::{Flow, Link, Pool};
 use dumbbell_parameters::{Parameter, check};
 use dumbbell_path::loss::{self, Bernoulli};
 use dumbbell_path::{
@@ -93,6 +93,7 @@ impl Context<'_> {
     pub(super) fn links<'f>(
         &mut self,
         network: &Network,
+        pools: &[Pool],
         flows: impl Iterator<Item = &'f Flow>,
     ) -> (Vec<Link>, Vec<LinkNotes>) {
         let mut links = Vec::new();
@@ -113,7 +114,8 @@ impl Context<'_> {
         for ((draft, radio), (longest, largest)) in network.links.iter().zip(radios).zip(crossing) {
             let rtt = network.path_rtt.or(longest);
             if let Some((config, note)) = self.link(draft, rtt, largest) {
-                links.push(Link { from: draft.from, to: draft.to, config, radio });
+                let pool = self.pool_share(draft, note.mean_rate.is_none(), pools);
+                links.push(Link { from: draft.from, to: draft.to, config, radio, pool });
                 notes.push(note);
             }
         }
@@ -236,19 +238,21 @@ impl Context<'_> {
     fn limit(&mut self, draft: &Draft, mean: Option<Rate>, bdp: Option<Bytes>) -> Option<QueueLimit> {
         let at = draft.at.key("buffer");
         let unlimited = QueueLimit::default();
-        let buffer = match draft.side.buffer {
+        let buffer = match draft.side.buffer.clone() {
             Some(buffer) => buffer,
             // Nothing waits in front of an unlimited link, and an access link must not be the bottleneck's rival.
             None if mean.is_none() || draft.role == Role::Access || bdp.is_none() => return Some(unlimited),
             None if draft.side.wifi.is_some() => Buffer::Level(Level::Packets(WIFI_BUFFER)),
             None => Buffer::Level(Level::Bdp(1.0)),
         };
-        let limit = match buffer {
+        let limit = match &buffer {
             Buffer::Unlimited => return Some(unlimited),
-            Buffer::Level(Level::Packets(packets)) => QueueLimit { packets: Some(packets), ..unlimited },
+            Buffer::Level(Level::Packets(packets)) => QueueLimit { packets: Some(*packets), ..unlimited },
             Buffer::Level(Level::Bytes(bytes)) => QueueLimit { bytes: Some(bytes.as_u64()), ..unlimited },
-            Buffer::Level(Level::Time(time)) => QueueLimit { time: Some(time), ..unlimited },
-            Buffer::Limits { packets, bytes, time } => QueueLimit { packets, bytes: bytes.map(Bytes::as_u64), time },
+            Buffer::Level(Level::Time(time)) => QueueLimit { time: Some(*time), ..unlimited },
+            Buffer::Limits { packets, bytes, time, .. } => {
+                QueueLimit { packets: *packets, bytes: bytes.map(Bytes::as_u64), time: *time }
+            }
             Buffer::Level(Level::Bdp(multiple)) => {
                 let Some(bdp) = bdp else {
                     let message = match mean {

@@ -7,6 +7,7 @@ mod flow_list;
 mod flows;
 mod links;
 mod network;
+mod pools;
 mod radios;
 mod rates;
 mod traffic;
@@ -201,8 +202,10 @@ impl Context<'_> {
         let drafts = self.traffic(flows.as_ref().map_or(0, |(flows, _)| flows.len()), &mut network);
         self.names_differ(&network);
         let ((flows, flow_notes), drafts) = flows.zip(drafts)?;
+        let pools = self.pools()?;
         let (links, links_notes) =
-            self.links(&network, flows.iter().chain(drafts.iter().flat_map(|draft| &draft.senders)));
+            self.links(&network, &pools, flows.iter().chain(drafts.iter().flat_map(|draft| &draft.senders)));
+        self.check_pools(&pools, &links);
         let traffic = self.sources(drafts, &links_notes, network.links.len())?;
         let rtt_spans = self.rtt_spans(&flows, &links, &links_notes);
         let sources: Vec<_> = links_notes.iter().map(|notes| &notes.rate_source).collect();
@@ -232,6 +235,7 @@ impl Context<'_> {
             record,
             nodes: network.nodes,
             links,
+            pools,
             flows,
             traffic,
         };

@@ -991,3 +991,54 @@ fn a_part_of_what_a_sweep_changes_is_left_and_so_is_what_was_there_already() {
     assert_eq!(load_with(MINIMAL, &[("path.loss", "0%")]).points()[0].content_hash(), plain);
     assert_eq!(load_with(MINIMAL, &[("path.rate", "10mbit")]).points()[0].content_hash(), plain);
 }
+
+#[test]
+fn queues_share_a_pool_that_comes_back() {
+    let text = r#"
+        pools = [{ name = "tor", size = "4MB" }]
+        [path]
+        rate = "10mbit"
+        rtt = "40ms"
+        buffer = { pool = "tor", alpha = 0.5, packets = 300 }
+        [path.reverse]
+        rate = "10mbit"
+        buffer = { pool = "tor" }
+        [[flows]]
+        cc = "bbr"
+    "#;
+    let experiment = Experiment::from_toml(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let point = &experiment.points()[0];
+    let again = Experiment::from_toml(&point.resolved_toml(), "again.toml", &[]).unwrap();
+    assert_eq!(again.points()[0].resolved_toml(), point.resolved_toml());
+    let scenario = point.scenario();
+    let alphas: Vec<f64> = scenario.links.iter().map(|link| link.pool.unwrap().alpha).collect();
+    assert_eq!((alphas, scenario.links[0].config.limit.packets), (vec![0.5, 1.0], Some(300)));
+    let explained = experiment.explain();
+    for said in ["at most 0.5 times what is free of the 4 000 000 bytes of pool tor", "pool tor"] {
+        assert!(explained.contains(said), "{said:?} is not in\n{explained}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_pools_is_said_with_its_place() {
+    let base =
+        "flows = [{ cc = \"bbr\" }]\npath = { rate = \"10mbit\", rtt = \"40ms\", buffer = { pool = \"tor\" } }\n";
+    let pool = "pools = [{ name = \"tor\", size = \"1MB\" }]\n";
+    for (text, said) in [
+        (base.to_owned(), "there is no pool `tor`"),
+        (format!("{base}pools = [{{ name = \"tro\", size = \"1MB\" }}]\n"), "did you mean `tro`?"),
+        (format!("{base}pools = [{{ name = \"tor\" }}]\n"), "this pool has no `size`"),
+        (format!("{base}pools = [{{ name = \"tor\", size = \"0B\" }}]\n"), "pools[0].size"),
+        (format!("{base}pools = [{{ size = \"1MB\" }}]\n"), "this pool has no `name`"),
+        (format!("{pool}{}", base.replace("{ pool = \"tor\" }", "\"1bdp\"")), "the pool `tor` changes nothing"),
+        (format!("{pool}{}", base.replace("\"tor\" }", "\"tor\", alpha = 0 }")), "path.buffer.alpha"),
+        (
+            format!("{pool}{}", base.replace("pool = \"tor\"", "alpha = 2, bytes = \"1MB\"")),
+            "`alpha` belongs to `pool`",
+        ),
+        (format!("{pool}{}", base.replace("\"10mbit\"", "\"unlimited\"")), "nothing waits in front of a link"),
+    ] {
+        let error = Experiment::from_toml(&text, "test.toml", &[]).unwrap_err().to_string();
+        assert!(error.contains(said), "{said:?} is not in\n{error}");
+    }
+}

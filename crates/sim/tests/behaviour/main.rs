@@ -36,6 +36,7 @@ mod quic;
 mod quic_ranges;
 mod reno;
 mod script;
+mod shared_buffers;
 mod short_flows;
 mod simultaneous;
 mod snapshots;
