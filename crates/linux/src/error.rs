@@ -85,6 +85,8 @@ pub enum FlowFault {
     Parameter(String),
     /// An application whose rate changes.
     ChangingRate,
+    /// A receiving application that reads at a rate.
+    SlowReader,
     /// A parameter of the endpoints.
     Transport(String),
     /// Another loss detection than RACK, which newer kernels do not have.
@@ -132,6 +134,7 @@ impl FlowFault {
                     .to_owned()
             }
             FlowFault::Parameter(key) => format!("remove `{key}`, or use the simulator"),
+            FlowFault::SlowReader => "remove `read_rate`, or use the simulator".to_owned(),
             FlowFault::ChangingRate => "give a constant `rate`, or use the simulator".to_owned(),
             FlowFault::Transport(key) => format!("remove `{key}`, or use the simulator"),
             FlowFault::LossDetection => "remove `loss_detection`, or use the simulator".to_owned(),
@@ -165,6 +168,9 @@ impl fmt::Display for FlowFault {
                 write!(f, "`cc`: the running kernel does not take the program: {why}")
             }
             FlowFault::Parameter(key) => write!(f, "`cc.{key}` cannot be set in the running kernel"),
+            FlowFault::SlowReader => {
+                write!(f, "`read_rate` is given, but receivers on the running kernel read at once")
+            }
             FlowFault::ChangingRate => write!(f, "`rate` changes, which applications on the running kernel cannot do"),
             FlowFault::Transport(key) => write!(f, "`transport.{key}` cannot be set in the running kernel"),
             FlowFault::LossDetection => {

@@ -66,6 +66,9 @@ impl Settings {
                 return Err(FlowFault::Parameter(key.clone()).of(flow, spec.cc.name()));
             }
             refuse_foreign(flow, spec.cc.name(), &spec.transport)?;
+            if spec.read_schedule.is_some() {
+                return Err(FlowFault::SlowReader.of(flow, spec.cc.name()));
+            }
             if spec.app_schedule.is_some() {
                 return Err(FlowFault::ChangingRate.of(flow, spec.cc.name()));
             }

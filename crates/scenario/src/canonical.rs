@@ -359,6 +359,13 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     if let Some(schedule) = &flow.app_schedule {
         put(&mut table, "rate", app_schedule(schedule));
     }
+    if let Some(schedule) = &flow.read_schedule {
+        let value = match (&schedule.steps[..], schedule.repeat_after) {
+            ([(_, bits)], None) => bit_rate(*bits).into(),
+            _ => app_schedule(schedule),
+        };
+        put(&mut table, "read_rate", value);
+    }
     if let Some(dscp) = &flow.dscp {
         put(&mut table, "dscp", declared(dscp));
     }

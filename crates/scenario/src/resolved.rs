@@ -116,6 +116,9 @@ pub struct Flow {
     pub app_schedule: Option<Arc<Schedule<u64>>>,
     /// Bytes that such an application writes at once; `None` is a segment.
     pub app_write: Option<u64>,
+    /// Bits per second at which the receiving application reads, by the time of the run: 0 is a pause, [`u64::MAX`] as fast as
+    /// data comes. `None` reads everything at once.
+    pub read_schedule: Option<Arc<Schedule<u64>>>,
     /// Links from the sender to the receiver, by index.
     pub forward: Arc<[usize]>,
     /// Links from the receiver to the sender, by index.

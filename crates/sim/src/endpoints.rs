@@ -1,7 +1,7 @@
 //! The two ends of a flow, over the transport that the scenario chose.
 
 use dumbbell_cc::Controller;
-use dumbbell_path::Ecn;
+use dumbbell_path::{Ecn, Schedule};
 use dumbbell_transport::{
     Endpoint, FrameCounts, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig,
     probe, quic, real_time, udp,
@@ -57,6 +57,13 @@ impl Endpoints {
 
     fn of((near, far): (Box<dyn Endpoint>, Box<dyn Endpoint>)) -> Endpoints {
         Endpoints::Other(Ends { near, far })
+    }
+
+    /// The receiving application reads at these rates.
+    pub fn set_reader(&mut self, schedule: &Arc<Schedule<u64>>) {
+        if let Endpoints::Tcp { receiver, .. } = self {
+            receiver.set_reader(schedule.clone());
+        }
     }
 
     /// Whether the near end may send without an answer of the far end.

@@ -183,8 +183,12 @@ impl Flow {
                 }))
             }
         };
+        let mut ends = Endpoints::new(&spec.transport, controller);
+        if let Some(schedule) = &spec.read_schedule {
+            ends.set_reader(schedule);
+        }
         Flow {
-            ends: Endpoints::new(&spec.transport, controller),
+            ends,
             data: Kind::Data,
             awaited: u64::MAX,
             phase: Phase::Waiting,

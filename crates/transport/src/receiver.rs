@@ -28,6 +28,7 @@ mod arrival;
 mod horizon;
 mod marks;
 mod predicted;
+mod reader;
 mod reassembly;
 pub(crate) mod right_sizing;
 mod rtt;
@@ -40,6 +41,7 @@ use dumbbell_units::{Duration, Time, prefetch};
 pub use horizon::Horizon;
 use marks::MarkCounters;
 use predicted::Expected;
+use reader::Reader;
 pub(crate) use reassembly::Reassembly;
 use right_sizing::{RightSizing, Window};
 use rtt::ReceiverRtt;
@@ -120,6 +122,7 @@ pub struct Receiver {
     /// When the round of [`RightSizing`] has lasted a round trip; `NEVER` while the read that ends it is known.
     round_ends_at: Time,
 
+    mss: u32,
     sizing: RightSizing,
     sacks: SackList,
     held: Reassembly,
@@ -160,7 +163,7 @@ enum Waiting {
 }
 
 /// What a receiver keeps of ACKs that are not as usual, and of a read for as long as it takes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Rare {
     /// What an accurate echo needs, where that is agreed on.
     marks: Option<MarkCounters>,
@@ -174,6 +177,8 @@ struct Rare {
     unread: Option<Unread>,
     /// The read that ends the round of [`RightSizing`], if it is known and has not come.
     last_read: Option<LastRead>,
+    /// The application, where it reads at a rate.
+    reader: Option<Reader>,
 }
 
 /// The application's read that ends a round of [`RightSizing`].
@@ -287,6 +292,7 @@ impl Receiver {
             recent_timestamp: Time::ZERO,
             rtt: ReceiverRtt::new(config.mss),
             round_ends_at: Time::NEVER,
+            mss,
             sizing,
             sacks: SackList::default(),
             held: Reassembly::default(),
@@ -428,6 +434,9 @@ impl Receiver {
             return None;
         }
         self.note_reads(|read_at| now >= read_at);
+        if self.has_reader() && now < self.delayed_ack_at {
+            return self.on_read(now);
+        }
         if now >= self.delayed_ack_at && !self.ack_now {
             // The sender paused for longer than expected: wait for longer the next time (`tcp_delack_timer_handler`).
             self.ato = (self.ato * 2).min(self.rto());

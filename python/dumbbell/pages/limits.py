@@ -88,13 +88,20 @@ class _Offer:
     mbps: float | None
     """Its rate, where it has a constant one."""
     changes: bool
+    read: str | None
+    """The rate at which its receiver reads, where that is given: a rate, or how it changes."""
 
     @classmethod
     def of(cls, block: str) -> _Offer:
         """From the block of a flow in the resolved form."""
         constant = re.search(r'^(?:app = \{.*)?rate = "([^"]+)"', block, re.MULTILINE)
         read = None if constant is None else _core.quantity(constant[1])
-        return cls(None if read is None else read[0], re.search(r"^rate = \{", block, re.MULTILINE) is not None)
+        reader = re.search(r"^read_rate = (.*)", block, re.MULTILINE)
+        return cls(
+            None if read is None else read[0],
+            re.search(r"^rate = \{", block, re.MULTILINE) is not None,
+            None if reader is None else reader[1].strip('"'),
+        )
 
 
 def busiest_link(result: Result) -> dict[str, Any]:
@@ -133,6 +140,8 @@ def _of_flow(row: dict[str, Any], offer: _Offer, samples: pl.DataFrame, setup: S
         return f"its congestion window{losses}", shown
     if _is_paced(samples, row["throughput_mbps"] or 0.0):
         return "its pacing rate", shown
+    if offer.read is not None:
+        return "the receive window: its receiver reads slowly", f"it reads {offer.read}; {shown}"
     return "the receiver's window or the send buffer", shown
 
 

@@ -190,6 +190,15 @@ fn flow_in_words(flow: &Flow, last: &Flow, longer: Option<Duration>, notes: &Flo
         let again = schedule.repeat_after.map_or_else(String::new, |span| format!(", again every {}", span.in_words()));
         parts.push(format!("application's rate has {} steps{again}", schedule.steps.len()));
     }
+    if let Some(schedule) = &flow.read_schedule {
+        parts.push(match (&schedule.steps[..], schedule.repeat_after) {
+            ([(_, bits)], None) => format!("its receiver reads {}", Rate::from_bits_per_sec(*bits).in_words()),
+            (steps, again) => {
+                let again = again.map_or_else(String::new, |span| format!(", again every {}", span.in_words()));
+                format!("the rate at which its receiver reads has {} steps{again}", steps.len())
+            }
+        });
+    }
     parts.extend(transport_in_words(&flow.transport, notes.profile));
     parts.join(", ")
 }

@@ -35,6 +35,9 @@ pub(crate) struct FlowSpec {
     pub rate: Option<AppRateSpec>,
     /// In place of `rate`: the rate, and how much the application writes at once.
     pub app: Option<AppSpec>,
+    /// Rate at which the receiving application reads: constant, steps, or on and off, by the time of the run. What it has not
+    /// read takes room in the receive window. TCP only. Default: it reads everything at once.
+    pub read_rate: Option<AppRateSpec>,
     /// One-way delay of an access link of its own at the sender; adds twice this to the round-trip time.
     /// Default: none.
     pub access_delay: Option<Duration>,

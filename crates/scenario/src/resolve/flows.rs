@@ -9,7 +9,7 @@ use crate::file::{APP_RATES, AppRateSpec, AppSpec, Direction, FlowSpec, RateSpec
 use crate::key_path::KeyPath;
 use dumbbell_parameters::check;
 use dumbbell_path::Schedule;
-use dumbbell_transport::TransportConfig;
+use dumbbell_transport::{Protocol, TransportConfig};
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use serde_json::json;
 use std::collections::HashSet;
@@ -81,10 +81,17 @@ impl Context<'_> {
         let timely = self.flow_times(spec, at);
         self.check_amounts(spec, at);
         let schedule = self.app_schedule(spec, at);
+        let reader = self.read_schedule(spec, at);
         let access = self.access(spec, at, network);
         let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, at, network)?;
         let (algorithm, transport, access, schedule) = (algorithm?, transport?, access?, schedule?);
+        let reader = reader?;
+        if reader.is_some() && transport.protocol != Protocol::Tcp {
+            let message = "the receiver of this flow has no window that a reader could close";
+            self.report.key(&at.key("read_rate"), message, "use transport = \"tcp\", or remove `read_rate`");
+            return None;
+        }
         if !timely {
             return None;
         }
@@ -123,6 +130,7 @@ impl Context<'_> {
                 bytes: spec.bytes.map(Bytes::as_u64),
                 app_rate: spec.app_rate().map(Rate::as_bits_per_sec),
                 app_schedule: schedule.clone(),
+                read_schedule: reader.clone(),
                 app_write: spec.app.as_ref().and_then(|app| app.write).map(Bytes::as_u64),
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
@@ -137,24 +145,46 @@ impl Context<'_> {
     /// The rate of an application that changes; `None` when that found problems.
     #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether it changes")]
     fn app_schedule(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Option<Arc<Schedule<u64>>>> {
-        let at = at.key("rate");
-        let schedule = match &spec.rate {
-            None | Some(AppRateSpec::Constant(_)) => return Some(None),
-            Some(AppRateSpec::Steps { steps, repeat }) => {
+        match &spec.rate {
+            None | Some(AppRateSpec::Constant(_)) => Some(None),
+            Some(rate) => self.rate_schedule(rate, &at.key("rate")).map(Some),
+        }
+    }
+
+    /// The rate at which the receiving application reads; `None` when that found problems.
+    #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether there is one")]
+    fn read_schedule(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Option<Arc<Schedule<u64>>>> {
+        let Some(rate) = &spec.read_rate else { return Some(None) };
+        let at = at.key("read_rate");
+        let schedule = self.rate_schedule(rate, &at)?;
+        let highest = schedule.values().max().unwrap_or(0);
+        if highest == 0 || (highest > MAX_RATE.as_bits_per_sec() && highest < u64::MAX) {
+            let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
+            self.report.value(&at, "the application cannot read at this rate", help);
+            return None;
+        }
+        Some(Some(schedule))
+    }
+
+    /// The rates of an application as steps.
+    fn rate_schedule(&mut self, rate: &AppRateSpec, at: &KeyPath) -> Option<Arc<Schedule<u64>>> {
+        let schedule = match rate {
+            AppRateSpec::Constant(rate) => Schedule::new(vec![(Time::ZERO, rate.as_bits_per_sec())], None),
+            AppRateSpec::Steps { steps, repeat } => {
                 let steps: Vec<_> = steps.iter().map(|(start, rate)| (*start, rate.as_bits_per_sec())).collect();
                 Schedule::new(steps, *repeat)
             }
-            Some(AppRateSpec::OnOff { on, off, rate }) => {
+            AppRateSpec::OnOff { on, off, rate } => {
                 let problems = check(&APP_RATES, &json!({ "on": on, "off": off }));
                 if !problems.is_empty() {
-                    self.report.parameters(&at, problems);
+                    self.report.parameters(at, problems);
                     return None;
                 }
                 let rate = rate.map_or(u64::MAX, Rate::as_bits_per_sec);
                 Schedule::new(vec![(Time::ZERO, rate), (Time::ZERO + *on, 0)], Some(*on + *off))
             }
         };
-        schedule.map(|schedule| Some(Arc::new(schedule))).map_err(|problem| self.report.parameters(&at, [problem])).ok()
+        schedule.map(Arc::new).map_err(|problem| self.report.parameters(at, [problem])).ok()
     }
 
     /// Refuses amounts and names that stand for nothing.

@@ -993,7 +993,7 @@ fn a_part_of_what_a_sweep_changes_is_left_and_so_is_what_was_there_already() {
 }
 
 #[test]
-fn queues_share_a_pool_that_comes_back() {
+fn queues_share_a_pool_and_receivers_read_at_a_rate_and_both_come_back() {
     let text = r#"
         pools = [{ name = "tor", size = "4MB" }]
         [path]
@@ -1005,6 +1005,10 @@ fn queues_share_a_pool_that_comes_back() {
         buffer = { pool = "tor" }
         [[flows]]
         cc = "bbr"
+        read_rate = "2mbit"
+        [[flows]]
+        cc = "bbr"
+        read_rate = { on = "2s", off = "1s" }
     "#;
     let experiment = Experiment::from_toml(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     let point = &experiment.points()[0];
@@ -1014,13 +1018,13 @@ fn queues_share_a_pool_that_comes_back() {
     let alphas: Vec<f64> = scenario.links.iter().map(|link| link.pool.unwrap().alpha).collect();
     assert_eq!((alphas, scenario.links[0].config.limit.packets), (vec![0.5, 1.0], Some(300)));
     let explained = experiment.explain();
-    for said in ["at most 0.5 times what is free of the 4 000 000 bytes of pool tor", "pool tor"] {
+    for said in ["at most 0.5 times what is free of the 4 000 000 bytes of pool tor", "its receiver reads 2 Mbit/s"] {
         assert!(explained.contains(said), "{said:?} is not in\n{explained}");
     }
 }
 
 #[test]
-fn what_is_wrong_with_pools_is_said_with_its_place() {
+fn what_is_wrong_with_pools_and_readers_is_said_with_its_place() {
     let base =
         "flows = [{ cc = \"bbr\" }]\npath = { rate = \"10mbit\", rtt = \"40ms\", buffer = { pool = \"tor\" } }\n";
     let pool = "pools = [{ name = \"tor\", size = \"1MB\" }]\n";
@@ -1037,6 +1041,16 @@ fn what_is_wrong_with_pools_is_said_with_its_place() {
             "`alpha` belongs to `pool`",
         ),
         (format!("{pool}{}", base.replace("\"10mbit\"", "\"unlimited\"")), "nothing waits in front of a link"),
+        (
+            base.replace("buffer = { pool = \"tor\" }", "buffer = \"1bdp\"")
+                .replace("\"bbr\"", "\"bbr\", read_rate = \"0bit\""),
+            "cannot read at this rate",
+        ),
+        (
+            base.replace("buffer = { pool = \"tor\" }", "buffer = \"1bdp\"")
+                .replace("\"bbr\"", "\"bbr\", read_rate = \"1mbit\", transport = \"quic\""),
+            "flows[0].read_rate",
+        ),
     ] {
         let error = Experiment::from_toml(&text, "test.toml", &[]).unwrap_err().to_string();
         assert!(error.contains(said), "{said:?} is not in\n{error}");

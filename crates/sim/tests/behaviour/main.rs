@@ -39,6 +39,7 @@ mod script;
 mod shared_buffers;
 mod short_flows;
 mod simultaneous;
+mod slow_reader;
 mod snapshots;
 mod threads;
 mod udp;

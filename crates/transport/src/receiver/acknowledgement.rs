@@ -187,18 +187,16 @@ impl Receiver {
     /// Builds an ACK of everything so far (`tcp_send_ack`). No other ACK is pending afterwards.
     pub(super) fn acknowledge(&mut self, now: Time) -> Ack {
         let held = self.held.segments();
+        let unread_by_reader = self.unread_by_reader(now);
         let (duplicate, unread, counts_marks) = match &mut self.rare {
             Some(rare) => (rare.duplicate.take(), rare.unread, rare.marks.is_some()),
             None => (None, None, false),
         };
         // A segment in order is acknowledged on arrival before it is read.
         let arrived = u32::from(now == self.last_data_at && !self.sizing.is_scarce(1));
-        let queued = held + unread.map_or(arrived, |unread| unread.segments);
+        let queued = held + unread_by_reader.unwrap_or_else(|| unread.map_or(arrived, |unread| unread.segments));
         let window = match self.constant_window {
-            Some(window) => {
-                let taken = if self.held_data_takes_window { held } else { 0 };
-                Some(Window { segments: window.get().saturating_sub(taken), excess: 0 })
-            }
+            Some(window) => Some(self.constant_window_beside(window.get(), unread_by_reader.unwrap_or(0), held)),
             None => {
                 let left = self.window_left();
                 self.sizing.window_from(left, queued)
@@ -221,6 +219,9 @@ impl Receiver {
         }
         if counts_marks {
             self.tell_marks(&mut ack);
+        }
+        if unread_by_reader.is_some() {
+            self.read_on();
         }
         ack
     }

@@ -137,6 +137,9 @@ impl Receiver {
             self.deliver_held(now);
         }
         self.unacked_news = true;
+        if self.has_reader() {
+            return self.on_next_unread(now, &segment);
+        }
         let is_urgent = self.is_urgent_in_order(now, before);
         let must_leave = if self.held.is_empty() {
             is_urgent || self.delay_ack(now) || self.answers_read(now, &segment)
@@ -148,6 +151,14 @@ impl Receiver {
             self.end_round(now, read);
         }
         must_leave
+    }
+
+    /// The rest of [`Receiver::on_next`] where the application reads at a rate.
+    #[cold]
+    fn on_next_unread(&mut self, now: Time, segment: &Segment) -> bool {
+        let is_pushed = (segment.flags.has(Flags::PSH) || self.sizing.is_short(segment.len)) && self.ack_pushes;
+        let is_urgent = self.is_urgent_before_read(now, is_pushed);
+        if self.held.is_empty() { is_urgent || self.delay_ack(now) } else { is_urgent || self.compress_ack(now) }
     }
 
     /// A segment in order may be short.
@@ -218,6 +229,9 @@ impl Receiver {
     /// Segments that take room because the application has not read them since a hole was filled.
     #[inline]
     pub(super) fn unread(&mut self, now: Time) -> u32 {
+        if let Some(unread) = self.unread_by_reader(now) {
+            return unread;
+        }
         let Some(rare) = &mut self.rare else { return 0 };
         rare.unread.take_if(|unread| now > unread.read_at);
         rare.unread.map_or(0, |unread| unread.segments)
@@ -236,7 +250,7 @@ impl Receiver {
 
     /// The application has read for a round trip, `read` bytes in all (`tcp_rcv_space_adjust`).
     #[cold]
-    fn finish_round(&mut self, read: u64) {
+    pub(super) fn finish_round(&mut self, read: u64) {
         if let Some(rtt) = self.rtt.smoothed() {
             let queued = self.delivered_bytes - read;
             self.sizing.end_round(self.last_data_at, rtt, read, queued, self.held_span());
@@ -299,10 +313,12 @@ impl Receiver {
     fn deliver_held(&mut self, now: Time) {
         if let Some(run) = self.held.take(self.rcv_nxt) {
             let segments = run.end - run.start;
-            let read_at = now + self.read_delay;
-            let unread = self.rare.get_or_insert_default().unread.get_or_insert(Unread { segments: 0, read_at });
-            // With the segment that fills the hole.
-            unread.segments += 1 + segments;
+            if !self.has_reader() {
+                let read_at = now + self.read_delay;
+                let unread = self.rare.get_or_insert_default().unread.get_or_insert(Unread { segments: 0, read_at });
+                // With the segment that fills the hole.
+                unread.segments += 1 + segments;
+            }
             self.keep_edge(self.sizing.lacking(segments, run.bytes));
             self.undelivered.segments -= u64::from(segments);
             self.undelivered.bytes -= run.bytes;

@@ -27,7 +27,7 @@ impl Receiver {
     pub(super) fn predict(&mut self) {
         self.expected = match self.held.newest() {
             _ if self.ecn_seen || !self.timestamps => Expected::Nothing,
-            _ if self.awaits_last_read() || self.has_unreported_duplicate() => Expected::Nothing,
+            _ if self.awaits_last_read() || self.has_unreported_duplicate() || self.has_reader() => Expected::Nothing,
             None if self.has_unread() => Expected::Nothing,
             None => Expected::Next,
             Some((end, until)) if self.sack_permitted && self.sacks.newest_end() == end => Expected::Ahead { until },
