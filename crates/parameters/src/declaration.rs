@@ -27,6 +27,8 @@ pub struct Parameter {
     pub choices: Vec<Choice>,
     /// The parameter without which it has no meaning.
     pub with: Option<String>,
+    /// One of the two has to be given, this parameter or that one.
+    pub unless: Option<String>,
     /// Where it comes from.
     pub source: Option<String>,
 }
@@ -75,6 +77,7 @@ fn parameter(key: String, property: &Value, target: &Value, is_required: bool) -
         range: Range::declared(property, target),
         choices: choices(target),
         with: text("x-with"),
+        unless: text("x-unless"),
         source: text("x-source"),
     }
 }
@@ -111,11 +114,12 @@ impl Parameter {
 
     /// The default as it is written in a file: `"5ms"`, `10`, or words.
     pub fn default_as_written(&self) -> String {
-        match (&self.default_in_words, &self.default) {
-            (Some(words), _) => words.clone(),
-            (None, Some(value)) => format!("`{value}`"),
-            (None, None) if self.is_required => "required".to_owned(),
-            (None, None) => "none".to_owned(),
+        match (&self.default_in_words, &self.default, &self.unless) {
+            (Some(words), ..) => words.clone(),
+            (None, Some(value), _) => format!("`{value}`"),
+            (None, None, Some(other)) => format!("required, unless `{other}` is given"),
+            (None, None, None) if self.is_required => "required".to_owned(),
+            (None, None, None) => "none".to_owned(),
         }
     }
 }

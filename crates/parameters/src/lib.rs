@@ -9,6 +9,7 @@
 //! | `extend("x-unit" = "packets")` | unit of a plain number |
 //! | `extend("x-default" = "…")` | the default in words, where it follows from something else |
 //! | `extend("x-with" = "key")` | the parameter has a meaning only where that other one is given |
+//! | `extend("x-unless" = "key")` | the parameter has to be given where that other one is not |
 //! | `extend("x-source" = "…")` | where the parameter and its default come from |
 
 mod declaration;

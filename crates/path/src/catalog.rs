@@ -215,7 +215,7 @@ impl<T: 'static> Kind<T> {
 
     /// The smallest table of parameters that the kind accepts: an example of each that it requires.
     pub fn example(&self) -> Table {
-        let required = self.parameters.iter().filter(|parameter| parameter.is_required);
+        let required = self.parameters.iter().filter(|parameter| parameter.is_required || parameter.unless.is_some());
         required.filter_map(|p| Some((p.key.clone(), p.example.clone()?))).collect()
     }
 

@@ -108,6 +108,10 @@ fn losses_are_told_of_in_words() {
             json!({"kind": "gilbert-elliott", "p": "1%", "r": "30%", "loss_bad": "80%", "loss_good": "1%"}),
             "Gilbert-Elliott loss (p 1%, r 30%, 80% when bad, 1% when good)",
         ),
+        (
+            json!({"kind": "gilbert-elliott", "good_for": "636ms", "bad_for": "16.7ms"}),
+            "Gilbert-Elliott loss (good for 636 ms, bad for 16.7 ms on average, 100% when bad, 0% when good)",
+        ),
         (json!({"kind": "four-state", "p13": "1%"}), "four-state loss (p13 1%, p31 99%, p32 0%, p23 100%, p14 0%)"),
         (json!({"kind": "periodic", "p": "1%"}), "periodic loss 1%"),
         (json!({"kind": "steps", "steps": [["0s", "1%"], ["1s", "100%"]]}), "loss of 1% to 100% in 2 steps"),

@@ -29,7 +29,14 @@ fn rates() -> impl Strategy<Value = LinkRate> {
 }
 
 pub(in crate::link) fn losses() -> impl Strategy<Value = Option<LossRecipe>> {
-    let bursts = GilbertElliott { p: ratio(0.1), r: Some(ratio(0.3)), loss_bad: ratio(0.9), loss_good: ratio(0.01) };
+    let bursts = GilbertElliott {
+        p: Some(ratio(0.1)),
+        r: Some(ratio(0.3)),
+        good_for: None,
+        bad_for: None,
+        loss_bad: ratio(0.9),
+        loss_good: ratio(0.01),
+    };
     let bursts = LossRecipe::of(bursts, &LinkContext::default()).unwrap();
     prop_oneof![
         Just(None),
