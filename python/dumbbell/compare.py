@@ -149,7 +149,7 @@ def compare(
     Args:
         algorithms: Names as in ``dumbbell cc list``, also with changed parameters: ``"bbr:drain_gain=0.5"``.
         rate: Rate of the bottleneck, as in tc: ``"10mbit"``, which is the default.
-        trace: In place of a rate: a Mahimahi trace that the bottleneck follows.
+        trace: In place of a rate: a file of a measured rate, or a Mahimahi trace, that the bottleneck follows.
         rtt: Base round-trip time. With ``together`` several are those of the algorithms.
         buffer: Size of the bottleneck's queue: ``"1bdp"``, ``"100packets"``, ``"64kB"``.
         loss: Random loss.

@@ -277,21 +277,20 @@ def test_a_recording_is_read_in_both_formats(tmp_path: Path) -> None:
     mahimahi, csv = traces.read(tmp_path / "my.up"), traces.read(tmp_path / "my.csv")
     assert (mahimahi.mean_mbps, mahimahi.length_s) == (6.0, 2.0)
     assert (csv.mean_mbps, csv.length_s) == (3.0, 1.5)
-    steps = [["0ns", "6000000bit"], ["500000000ns", "3000000bit"], ["1000000000ns", "0bit"]]
-    assert csv.path == {"rate": {"steps": steps, "repeat": "1500000000ns"}}
+    assert csv.trace == str(tmp_path / "my.csv")
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("t,mbit\n1,2\n", "bad.csv:1: `t,mbit` names no time and rate; write a first line such as time_s,rate_mbps"),
-        ("time_s,rate_mbps\n0,1\n1,fast\n", "bad.csv:3 (rate_mbps): `fast` is no number"),
-        ("time_s,rate_mbps\n0,1\n1\n", "bad.csv:3 (rate_mbps): `` is no number"),
-        ("time_s,rate_mbps\n0,1\n1,-2\n", "bad.csv:3 (rate_mbps): `-2` is no number"),
-        ("time_s,rate_mbps\n0,1\n2,1\n1,1\n", "bad.csv:4 (time_s): `1` is not later than the time before it"),
-        ("time_s,rate_mbps\n0,1\n", "1 lines with a time and a rate are no recording"),
+        ("t,mbit\n1,2\n", "none of its columns (t, mbit) is named like a rate"),
+        ("time_s,rate_mbps\n0,1\n1,fast\n", "line 3, column `rate_mbps`, reads \"fast\": expected a number"),
+        ("time_s,rate_mbps\n0,1\n1\n", "line 3, column `rate_mbps`, reads \"\": expected a number"),
+        ("time_s,rate_mbps\n0,1\n1,-2\n", "line 3, column `rate_mbps`, reads \"-2\": expected a number"),
+        ("time_s,rate_mbps\n0,1\n2,1\n1,1\n", "line 4, column `time_s`, reads \"1\": it is not later than the row before it"),
+        ("time_s,rate_mbps\n0,1\n", "1 rows with a time and a rate: expected at least two"),
         ("time_s,rate_mbps\n0,0\n1,0\n", "all rates are 0"),
-        ("", "bad.csv:1: `` names no time and rate"),
+        ("", "the trace is empty"),
     ],
 )
 def test_a_wrong_recording_is_refused_with_its_line_and_value(
@@ -300,7 +299,7 @@ def test_a_wrong_recording_is_refused_with_its_line_and_value(
     (tmp_path / "bad.csv").write_text(text)
     done = dumbbell("advise", "--trace", tmp_path / "bad.csv", "--out", tmp_path / "out")
     assert (done.status, done.out) == (2, "")
-    assert done.err.startswith(f"error: --trace {tmp_path / 'bad.csv'}: ")
+    assert done.err.startswith(f"error: --trace: the trace file `{tmp_path / 'bad.csv'}` is wrong: ")
     assert said in done.err
     assert not (tmp_path / "out").exists()
 

@@ -6,6 +6,7 @@ mod table;
 
 use dumbbell_path::Level;
 use dumbbell_path::synth::{CellularModel, PRESETS};
+use dumbbell_scenario::Recording;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 use experiment::Experiment;
 use pyo3::create_exception;
@@ -35,8 +36,8 @@ mod _core {
     use crate::{RunCancelled, RunError, ScenarioError};
     #[pymodule_export]
     use crate::{
-        algorithms, columns, load, load_json, parse_size, quantity, reference, schema, seconds, synthesise_trace,
-        toml_as_json,
+        algorithms, columns, load, load_json, parse_size, quantity, recording, reference, schema, seconds,
+        synthesise_trace, toml_as_json,
     };
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
@@ -135,6 +136,13 @@ fn columns() -> String {
         })
     });
     Value::Array(list.collect()).to_string()
+}
+
+/// The mean rate of a recording in megabits per second, and its length in seconds.
+#[pyfunction]
+fn recording(file: &str) -> PyResult<(f64, f64)> {
+    let found = Recording::read(file).map_err(PyValueError::new_err)?;
+    Ok((found.mean.as_bits_per_sec() as f64 / 1e6, found.length.as_secs_f64()))
 }
 
 /// A synthetic cellular link of `seconds` in Mahimahi's format: one delivery opportunity a line, in milliseconds.

@@ -31,5 +31,6 @@ pub use error::{ScenarioError, ScenarioErrors};
 pub use experiment::{Experiment, Point};
 pub use reference::{ReferencePage, reference_pages};
 pub use resolve::algorithms::BPF_ALGORITHMS;
+pub use resolve::rates::Recording;
 pub use resolved::{Flow, Link, Pool, PoolShare, Radio, Record, Scenario, Traffic};
 pub use schema::{json_schema, json_schema_with};

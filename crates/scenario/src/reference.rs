@@ -1,7 +1,9 @@
 //! The reference pages of parameters, from their declarations.
 
 use crate::explain::differences;
-use crate::file::{AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER, SHARE, WIFI};
+use crate::file::{
+    AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, LOSS_TRACES, POLICER, RATES, REORDER, SHARE, WIFI,
+};
 use dumbbell_parameters::{Parameter, cell, table};
 use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
 use dumbbell_transport::TransportConfig;
@@ -41,7 +43,7 @@ fn all(parameters: &[Parameter]) -> Vec<&Parameter> {
 fn links() -> String {
     let mut text = preface("Parameters of links", "links");
     text.push_str(
-        "Contents: [rates](#rates) · [queues](#queues) · [Wi-Fi](#wi-fi) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
+        "Contents: [rates](#rates) · [measured series](#measured-series) · [queues](#queues) · [Wi-Fi](#wi-fi) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
          [jitter](#jitter) · [reordering](#reordering) · [duplicates and damaged packets](#duplicates-and-damaged-packets) ·\n\
          [late packets](#late-packets) · [aggregation](#aggregation) · [events](#events) ·\n\
          [applications](#applications)\n\n\
@@ -53,9 +55,11 @@ fn links() -> String {
     };
     section(
         "Rates",
-        "`rate` as a table. One of `steps`, `trace` and `synth` says which kind it is.",
+        "`rate` as a table. One of `steps`, `trace` and `synth` says which kind it is. What `column`, `unit`, `time` and\n\
+         `time_unit` say about a file is told under [measured series](#measured-series).",
         &table(&all(&RATES), ""),
     );
+    section("Measured series", SERIES, "");
     section(
         "Queues",
         "`queue`: a name, or a table of `kind` and parameters. What the queue holds is `buffer`, whatever the kind. An arriving\n\
@@ -79,7 +83,12 @@ fn links() -> String {
     section(
         "Losses",
         "`loss`: a probability, which is short for the first kind, or a table of `kind` and parameters.",
-        &kinds(loss::catalog()),
+        &format!(
+            "{}\n### `trace`\n\nIndependent losses with probabilities that were measured: `{{ trace = \"loss.csv\" }}`, a \
+             [measured series](#measured-series).\n\n{}",
+            kinds(loss::catalog()),
+            table(&all(&LOSS_TRACES), "")
+        ),
     );
     behind_the_transmitter(&mut section);
     section(
@@ -90,6 +99,23 @@ fn links() -> String {
     );
     text
 }
+
+/// What files of measured series look like.
+const SERIES: &str = "\
+`trace` of `rate`, `delay`, `rtt` or `loss` may be a file of measured values, `rate = { trace = \"phone.csv\" }`: a text, or gzip\n\
+of one, of at most 100 MB and 1 000 000 rows, with a time and a value in every row and perhaps other columns.\n\n\
+* Commas, semicolons, tabs or blanks separate the cells, as they do in the first row. Empty lines, and lines that begin\n\
+  with `#`, are skipped.\n\
+* The first row may name the columns. The time is a column called `time`, `timestamp`, `t` or `seconds`; the value is one\n\
+  called `rate`, `throughput`, `bandwidth` or `capacity`; `delay`, `owd` or `one_way_delay` for `delay`; `rtt` for `rtt`;\n\
+  `loss` or `loss_rate`. A unit ends the name: `time_ms`, `rate_mbps`, `Throughput (Mbit/s)`, `loss_percent`. `column` and\n\
+  `time` name others.\n\
+* Without names the columns are called `\"1\"`, `\"2\"` and so on; of two, the first is the time. `unit` and `time_unit` are\n\
+  then required, except for delays, where both are milliseconds.\n\
+* `unit` and `time_unit` are what the names do not say: `rate = { trace = \"5g.csv\", column = \"dl\", unit = \"mbit\", time =\n\
+  \"t\", time_unit = \"s\" }`. Times may also be dates, `2026-01-31 12:00:05`, which have no unit.\n\
+* Times may begin anywhere; the first becomes 0, and each is later than the one before. A value holds until the next row.\n\n\
+A file with one number in a line is a Mahimahi trace, which has none of these keys.";
 
 /// Sections about what happens to packets that have left the transmitter, and to chosen ones.
 fn behind_the_transmitter(section: &mut impl FnMut(&str, &str, &str)) {

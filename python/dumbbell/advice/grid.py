@@ -77,7 +77,7 @@ class Question:
         try:
             recording = None if self.trace is None else traces.read(self.trace)
         except ValueError as error:
-            raise ValueError(f"--trace {self.trace}: {error}") from None
+            raise ValueError(f"--trace: {error}") from None
         object.__setattr__(self, "recording", recording)
         _check_names("--candidates", self.candidates, at_least=2)
         _check_names("--company", self.company, at_least=1)
@@ -122,7 +122,7 @@ class Question:
         path, swept = document["path"], document.get("sweep", {})
         if self.recording is not None:
             del path["rate"]
-            path |= self.recording.path
+            path["trace"] = self.recording.trace
             document["vary_phase"] = True
         document |= {
             "vary_rtt": "1packet",

@@ -122,9 +122,13 @@ fn rate_in_words(rate: &LinkRate, notes: &LinkNotes) -> String {
     match (rate, &notes.rate_source) {
         (LinkRate::Unlimited, _) => "unlimited rate".to_owned(),
         (LinkRate::Constant(_), _) => mean,
-        (LinkRate::Schedule { steps, repeat_after }, _) => {
+        (LinkRate::Schedule { steps, repeat_after }, source) => {
+            let trace = match source {
+                RateSource::File { name, .. } => format!("trace {name}, "),
+                RateSource::Given | RateSource::Synth { .. } => String::new(),
+            };
             let again = repeat_after.map_or_else(String::new, |p| format!(", again every {}", p.in_words()));
-            format!("{} steps, mean {mean}{again}", steps.len())
+            format!("{trace}{} steps, mean {mean}{again}", steps.len())
         }
         (LinkRate::Trace { .. }, RateSource::Synth { preset, seed, length, .. }) => {
             format!("synthesised {preset} (seed {seed}, {}), mean {mean}", length.in_words())

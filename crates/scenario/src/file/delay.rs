@@ -1,10 +1,9 @@
 //! `delay` and `rtt`: how long packets travel, also when that changes with time.
 
+use super::columns::{Columns, TIME_UNITS, with_columns};
 use super::shorthand::{Shorthand, shorthand, table};
 use dumbbell_parameters::{Parameter, declared};
 use dumbbell_units::{Duration, ParseError, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
 /// How long packets travel.
@@ -13,13 +12,14 @@ pub(crate) enum DelaySpec {
     Constant(Duration),
     Steps { steps: Vec<(Time, Duration)>, repeat: Option<Duration> },
     Sinusoid { mean: Duration, amplitude: Duration, period: Duration, step: Option<Duration> },
-    Trace { file: String, repeat: Option<Duration> },
+    Trace { file: String, columns: Columns, repeat: Option<Duration> },
 }
 
-/// The long form of a delay. One of `steps`, `mean` and `trace` says which kind it is.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DelayTable {
+with_columns! {
+    /// The long form of a delay. One of `steps`, `mean` and `trace` says which kind it is.
+    DelayTable, units = TIME_UNITS,
+    unit_default = "from the name of the column; milliseconds, also of times, in a file of two columns without names",
+    {
     /// Pairs of start and delay in the order of time, the first at `"0s"`.
     #[schemars(extend("x-source" = "tc-netem: delay, changed while it runs"))]
     steps: Option<Vec<(Time, Duration)>>,
@@ -38,10 +38,10 @@ pub(crate) struct DelayTable {
     /// The sinusoid is a staircase with steps of this length.
     #[schemars(extend("x-default" = "`\"10ms\"`, at most a hundredth of `period`", "x-with" = "mean", "x-above" = "0s", "x-at-most" = "period"))]
     step: Option<Duration>,
-    /// A text file, relative to the experiment file: two numbers a line, the time and the delay from then on, both in
-    /// milliseconds, in the order of time; the first line at 0.
+    /// A measured series: a file, relative to the experiment file, with a time and the delay from then on in each row.
     #[schemars(extend("x-source" = "recorded delays"))]
     trace: Option<String>,
+    }
 }
 
 /// The parameters of delays.
@@ -70,14 +70,18 @@ impl Shorthand for DelaySpec {
     }
 
     fn from_table(table: DelayTable) -> Result<DelaySpec, String> {
-        let DelayTable { steps, repeat, mean, amplitude, period, step, trace } = table;
+        let columns = table.columns();
+        let DelayTable { steps, repeat, mean, amplitude, period, step, trace, .. } = table;
+        if let (None, Some(key)) = (&trace, columns.first_key()) {
+            return Err(format!("`{key}` belongs to `trace`, which is not given"));
+        }
         let of_sinusoid = [("amplitude", amplitude), ("period", period), ("step", step)];
         if let (None, Some((key, _))) = (mean, of_sinusoid.iter().find(|(_, value)| value.is_some())) {
             return Err(format!("`{key}` belongs to `mean`, which is not given"));
         }
         match (steps, mean, trace) {
             (Some(steps), None, None) => Ok(DelaySpec::Steps { steps, repeat }),
-            (None, None, Some(file)) => Ok(DelaySpec::Trace { file, repeat }),
+            (None, None, Some(file)) => Ok(DelaySpec::Trace { file, columns, repeat }),
             (None, Some(_), None) if repeat.is_some() => Err("a sinusoid repeats after its `period`".to_owned()),
             (None, Some(mean), None) => match (amplitude, period) {
                 (Some(amplitude), Some(period)) => Ok(DelaySpec::Sinusoid { mean, amplitude, period, step }),

@@ -3,6 +3,7 @@
 //! What is written is only split into the kind and the rest here. The catalogues of `dumbbell-path` know which kinds and
 //! which parameters there are.
 
+use super::columns::{Columns, LOSS_UNITS, with_columns};
 use super::shorthand::{NoList, Shorthand, shorthand, table};
 use dumbbell_parameters::{Parameter, declared};
 use dumbbell_path::loss::{self, Bernoulli, Steps};
@@ -61,12 +62,31 @@ shorthand!(QueueSpec, ["droptail", "codel"], |generator| kinds(queue::catalog(),
 
 /// Random loss.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct LossSpec(pub KindSpec);
+pub(crate) enum LossSpec {
+    Kind(KindSpec),
+    Trace { file: String, columns: Columns, repeat: Option<Duration> },
+}
+
+with_columns! {
+    /// Losses that were measured: independent ones with the probability of each row.
+    LossTable, units = LOSS_UNITS, unit_default = "from the name of the column; a share where it is `loss`",
+    {
+        /// A measured series: a file, relative to the experiment file, with a time and the loss from then on in each row.
+        #[schemars(extend("x-source" = "recorded losses"))]
+        trace: String,
+        /// The series starts again after this time.
+        #[schemars(extend("x-default" = "never: the last probability stays", "x-source" = "like `delay`"))]
+        repeat: Option<Duration>,
+    }
+}
+
+/// The parameters of measured losses.
+pub(crate) static LOSS_TRACES: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<LossTable>);
 
 impl Shorthand for LossSpec {
     const EXPECTING: &'static str = "a loss probability such as \"0.1%\", steps such as \
         [[\"0s\", \"0%\"], [\"10s\", \"1%\"]], or a table such as \
-        { kind = \"gilbert-elliott\", p = \"1%\", r = \"30%\" }";
+        { kind = \"gilbert-elliott\", p = \"1%\", r = \"30%\" } or { trace = \"loss.csv\" }";
     type Table = Map<String, Value>;
     type List = Vec<(Time, Ratio)>;
 
@@ -77,7 +97,7 @@ impl Shorthand for LossSpec {
     fn from_text(text: &str) -> Result<LossSpec, String> {
         let p: Ratio = text.parse().map_err(|e: ParseError| e.to_string())?;
         let parameters = Map::from_iter([("p".to_owned(), Value::from(p.to_string()))]);
-        Ok(LossSpec(KindSpec { parameters, ..KindSpec::named(Bernoulli::NAME) }))
+        Ok(LossSpec::Kind(KindSpec { parameters, ..KindSpec::named(Bernoulli::NAME) }))
     }
 
     fn from_number(number: f64) -> Result<LossSpec, String> {
@@ -86,17 +106,24 @@ impl Shorthand for LossSpec {
 
     fn from_list(steps: Vec<(Time, Ratio)>) -> Result<LossSpec, String> {
         let parameters = Map::from_iter([("steps".to_owned(), json!(steps))]);
-        Ok(LossSpec(KindSpec { parameters, ..KindSpec::named(Steps::NAME) }))
+        Ok(LossSpec::Kind(KindSpec { parameters, ..KindSpec::named(Steps::NAME) }))
     }
 
     fn from_table(table: Map<String, Value>) -> Result<LossSpec, String> {
-        KindSpec::from_table(table, loss::catalog().names()).map(LossSpec)
+        if table.contains_key(KIND) || !table.contains_key("trace") {
+            return KindSpec::from_table(table, loss::catalog().names()).map(LossSpec::Kind);
+        }
+        let table: LossTable = serde_json::from_value(Value::Object(table)).map_err(|error| error.to_string())?;
+        let columns = table.columns();
+        let LossTable { trace: file, repeat, .. } = table;
+        Ok(LossSpec::Trace { file, columns, repeat })
     }
 }
 shorthand!(LossSpec, ["0.1%", "1%"], |generator| {
     let mut forms = kinds(loss::catalog(), generator);
     forms.push(json_schema!({ "type": "number", "minimum": 0, "maximum": 1 }));
     forms.push(generator.subschema_for::<Vec<(Time, Ratio)>>());
+    forms.push(generator.subschema_for::<LossTable>());
     forms
 });
 

@@ -18,15 +18,15 @@ macro_rules! with_link_keys {
             $($(#[$own_attribute])* pub $own: $type,)*
             /// Transmission rate: constant, a schedule of steps, a trace, or a synthesised cellular link.
             pub rate: Option<RateSpec>,
-            /// Delivery opportunities: a Mahimahi trace file, relative to this file, or their times in milliseconds.
-            /// Takes the place of `rate`.
+            /// A file of a measured rate, or of delivery opportunities as Mahimahi has them, relative to this file; or the
+            /// times of opportunities in milliseconds. Takes the place of `rate`.
             pub trace: Option<TraceSource>,
             /// With `trace`: the link ends with the trace instead of starting it again. Default false.
             pub once: Option<bool>,
             /// The link is Wi-Fi: stations share a radio channel with their access point. Takes the place of `rate`, and of a
             /// wire; `loss` is that of single frames on the air, which are sent again. Default: a wire.
             pub wifi: Option<Wifi>,
-            /// Propagation delay in this direction: constant, steps, a sinusoid, or a file of recorded delays.
+            /// Propagation delay in this direction: constant, steps, a sinusoid, or a file of measured delays.
             pub delay: Option<DelaySpec>,
             /// What the queue holds besides the packet in transmission. Default "1bdp".
             pub buffer: Option<Buffer>,

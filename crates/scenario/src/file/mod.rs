@@ -4,6 +4,7 @@
 
 mod app;
 mod buffer;
+mod columns;
 mod delay;
 mod flow;
 mod kind;
@@ -16,11 +17,12 @@ mod vary_rtt;
 
 pub(crate) use app::{APP_RATES, AppRateSpec};
 pub(crate) use buffer::Buffer;
+pub(crate) use columns::{Columns, LOSS_UNITS, RATE_UNITS, TIME_UNITS, Units, words};
 pub(crate) use delay::{DELAYS, DelaySpec};
 pub(crate) use flow::{AppSpec, CcSpec, Direction, FlowSpec, Preset, RouteSpec};
 pub(crate) use kind::{
-    AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec, SHARE,
-    ShareSpec, WIFI,
+    AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LOSS_TRACES, LossSpec, POLICER, QueueSpec, REORDER,
+    ReorderSpec, SHARE, ShareSpec, WIFI,
 };
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, PoolSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};

@@ -1,10 +1,10 @@
 //! `rate` and `trace`: how fast a link transmits.
 
+use super::columns::{Columns, RATE_UNITS, with_columns};
 use super::shorthand::{Shorthand, shorthand, table};
 use dumbbell_parameters::{Parameter, declared};
 use dumbbell_units::{Duration, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::LazyLock;
 
 /// How fast a link transmits.
@@ -13,29 +13,32 @@ pub(crate) enum RateSpec {
     Unlimited,
     Constant(Rate),
     Schedule { steps: Vec<(Time, Rate)>, repeat: Option<Duration> },
-    Trace { source: TraceSource, once: bool, sha256: Option<String> },
+    Trace { source: TraceSource, columns: Columns, repeat: Option<Duration>, once: bool, sha256: Option<String> },
     Synth { preset: String, seed: Option<u64>, length: Option<Duration> },
 }
 
-/// The long form of a rate. One of `steps`, `trace` and `synth` says which kind it is.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RateTable {
+with_columns! {
+    /// The long form of a rate. One of `steps`, `trace` and `synth` says which kind it is.
+    RateTable, units = RATE_UNITS, unit_default = "from the name of the column",
+    {
     /// Piecewise constant rate: pairs of start and rate in the order of time, the first at `"0s"`. Rate 0 is an outage:
     /// packets wait.
     #[schemars(extend("x-source" = "a fluid server: a packet leaves when the integral of the rate is its size"))]
     steps: Option<Vec<(Time, Rate)>>,
-    /// The schedule starts again after this time.
-    #[schemars(extend("x-default" = "never: the last rate stays", "x-with" = "steps"))]
+    /// The steps, or a measured series, start again after this time.
+    #[schemars(extend(
+        "x-default" = "steps never: the last rate stays; a series when its last row has held as long as rows usually do"
+    ))]
     repeat: Option<Duration>,
-    /// Delivery opportunities: a Mahimahi trace file, relative to the experiment file, or their times in milliseconds as a
-    /// list. Each is an opportunity to deliver 1500 bytes of IP, in order, the last above 0.
+    /// A file, relative to the experiment file: a measured series, with a time and a rate in each row, or a Mahimahi trace,
+    /// with a delivery opportunity of 1500 bytes of IP in each line, in milliseconds, in order, the last above 0. Also such
+    /// opportunities as a list.
     #[schemars(extend("x-source" = "Mahimahi, mm-link"))]
     trace: Option<TraceSource>,
     /// The link ends with the trace instead of starting it again.
     #[schemars(extend("x-default" = "`false`", "x-with" = "trace", "x-source" = "mm-link --once"))]
     once: Option<bool>,
-    /// Digest that the file must have, in hexadecimal.
+    /// SHA-256 that the file must have, in hexadecimal.
     #[schemars(extend("x-with" = "trace"))]
     sha256: Option<String>,
     /// A synthesised cellular link.
@@ -55,6 +58,7 @@ pub(crate) struct RateTable {
         "x-at-most" = "24h"
     ))]
     length: Option<Duration>,
+    }
 }
 
 /// The parameters of rates.
@@ -93,10 +97,19 @@ impl Shorthand for RateSpec {
                 return Err(format!("`{}` belongs to `{kind}`, which is not given", parameter.key));
             }
         }
-        let RateTable { steps, repeat, trace, once, sha256, synth, seed, length } = table;
+        let columns = table.columns();
+        let RateTable { steps, repeat, trace, once, sha256, synth, seed, length, .. } = table;
+        let once = once.unwrap_or(false);
+        if once && repeat.is_some() {
+            return Err("a trace ends with `once`, or starts again after `repeat`, not both".to_owned());
+        }
         match (steps, trace, synth) {
             (Some(steps), None, None) => Ok(RateSpec::Schedule { steps, repeat }),
-            (None, Some(source), None) => Ok(RateSpec::Trace { source, once: once.unwrap_or(false), sha256 }),
+            (None, Some(source), None) => Ok(RateSpec::Trace { source, columns, repeat, once, sha256 }),
+            (None, None, Some(_)) if repeat.is_some() => {
+                Err("`repeat` belongs to `steps` or `trace`; a synthesised link starts again after its `length`"
+                    .to_owned())
+            }
             (None, None, Some(preset)) => Ok(RateSpec::Synth { preset, seed, length }),
             (None, None, None) => Err("a rate table needs one of `steps`, `trace` and `synth`".to_owned()),
             _ => Err("a rate table takes only one of `steps`, `trace` and `synth`".to_owned()),
@@ -114,7 +127,7 @@ shorthand!(RateSpec, ["10mbit", "1gbit", "unlimited"], |generator| {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum TraceSource {
-    /// A file in Mahimahi's format.
+    /// A measured series, or a file in Mahimahi's format.
     File(String),
     /// Milliseconds.
     Inline(Vec<u32>),

@@ -1,8 +1,10 @@
 //! Delays: constants, steps, sinusoids, recorded delays.
 
+use super::rates::SERIES_HELP;
+use super::series::Quantity;
 use super::{Context, MAX_DELAY};
 use crate::file::{DELAYS, DelaySpec};
-use crate::key_path::KeyPath;
+use crate::key_path::{KeyPath, Step};
 use dumbbell_parameters::check;
 use dumbbell_path::Schedule;
 use dumbbell_units::{Duration, Time};
@@ -65,14 +67,26 @@ impl Context<'_> {
                 let schedule = Schedule::sinusoid(*mean, *amplitude, *period, step);
                 Some(ResolvedDelay { base: *mean, schedule: Some(schedule) })
             }
-            DelaySpec::Trace { file, repeat } => match self.loader.delays(file) {
-                Ok(steps) => self.delay_steps(steps, *repeat, at),
-                Err(message) => {
-                    let help = "each line has a time and the delay from then on, in milliseconds: 1000 35.5";
-                    self.report.value(&at.key("trace"), message, help);
-                    None
+            DelaySpec::Trace { file, columns, repeat } => {
+                let is_rtt = matches!(at.0.last(), Some(Step::Key(key)) if key == "rtt");
+                let quantity = if is_rtt { Quantity::RoundTrip } else { Quantity::Delay };
+                match self.loader.series(file, quantity, columns) {
+                    Ok(series) => {
+                        #[expect(
+                            clippy::cast_possible_truncation,
+                            clippy::cast_sign_loss,
+                            reason = "not negative, and at most `MAX_DELAY`"
+                        )]
+                        let delay = |nanos: f64| Duration::from_nanos(nanos.round() as u64);
+                        let steps: Vec<_> = series.steps.iter().map(|(start, nanos)| (*start, delay(*nanos))).collect();
+                        self.delay_steps(steps, *repeat, at)
+                    }
+                    Err(message) => {
+                        self.report.value(&at.key("trace"), message, SERIES_HELP);
+                        None
+                    }
                 }
-            },
+            }
         }
     }
 

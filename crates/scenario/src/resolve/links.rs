@@ -3,15 +3,17 @@
 //! What parameters there are and what they can be is declared in `dumbbell-path`; here they meet their link.
 
 use super::network::{Draft, Network, Role};
+use super::rates::SERIES_HELP;
+use super::series::Quantity;
 use super::{Context, LinkNotes, top};
 use crate::file::{
-    AGGREGATE, Buffer, EVENTS, JITTER, KindSpec, LATE, LossPlace, LossSpec, POLICER, QueueSpec, REORDER, RateSpec,
-    ReverseSpec, SHARE, ShareSpec, Side,
+    AGGREGATE, Buffer, Columns, EVENTS, JITTER, KindSpec, LATE, LossPlace, LossSpec, POLICER, QueueSpec, REORDER,
+    RateSpec, ReverseSpec, SHARE, ShareSpec, Side,
 };
 use crate::key_path::KeyPath;
 use crate::{Flow, Link, Pool};
 use dumbbell_parameters::{Parameter, check};
-use dumbbell_path::loss::{self, Bernoulli};
+use dumbbell_path::loss::{self, Bernoulli, Steps};
 use dumbbell_path::{
     Delay, Impairments, Level, LinkConfig, LinkContext, LossRecipe, Policer, QueueLimit, QueueRecipe, queue,
 };
@@ -51,7 +53,7 @@ impl Context<'_> {
         if let Some(QueueSpec(KindSpec { kind, parameters })) = &side.queue {
             self.report.parameters(&at.key("queue"), queue::catalog().check(kind, parameters));
         }
-        if let Some(LossSpec(KindSpec { kind, parameters })) = &side.loss {
+        if let Some(LossSpec::Kind(KindSpec { kind, parameters })) = &side.loss {
             self.report.parameters(&at.key("loss"), loss::catalog().check(kind, parameters));
         }
         self.declared(&POLICER, side.policer, &at.key("policer"));
@@ -220,7 +222,16 @@ impl Context<'_> {
             }
             (None, Some(source)) => {
                 let once = side.once.unwrap_or(false);
-                Some((RateSpec::Trace { source: source.clone(), once, sha256: None }, at.clone()))
+                Some((
+                    RateSpec::Trace {
+                        source: source.clone(),
+                        columns: Columns::default(),
+                        repeat: None,
+                        once,
+                        sha256: None,
+                    },
+                    at.clone(),
+                ))
             }
             (None, None) => {
                 let what = if draft.name == "bottleneck" { "the path" } else { "the link" };
@@ -294,8 +305,23 @@ impl Context<'_> {
     /// The losses of a link; `None` when that found problems.
     #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether there are any")]
     fn loss(&mut self, spec: Option<&LossSpec>, at: &KeyPath, link: &LinkContext) -> Option<Option<LossRecipe>> {
-        let Some(LossSpec(KindSpec { kind, parameters })) = spec else { return Some(None) };
-        let resolved = loss::catalog().resolve(kind, parameters, link);
+        let resolved = match spec {
+            None => return Some(None),
+            Some(LossSpec::Kind(KindSpec { kind, parameters })) => loss::catalog().resolve(kind, parameters, link),
+            Some(LossSpec::Trace { file, columns, repeat }) => {
+                match self.loader.series(file, Quantity::Loss, columns) {
+                    Ok(series) => {
+                        let share = |value: f64| Ratio::new(value).unwrap_or_default();
+                        let steps = series.steps.iter().map(|(start, value)| (*start, share(*value))).collect();
+                        LossRecipe::of(Steps { steps, repeat: *repeat }, link).map_err(|problem| vec![problem])
+                    }
+                    Err(message) => {
+                        self.report.value(&at.key("trace"), message, SERIES_HELP);
+                        return None;
+                    }
+                }
+            }
+        };
         let recipe = resolved.map_err(|problems| self.report.parameters(at, problems)).ok()?;
         let never = LossRecipe::of(Bernoulli { p: Ratio::ZERO, correlation: Ratio::ZERO }, link).ok();
         Some(Some(recipe).filter(|recipe| Some(recipe) != never.as_ref()))

@@ -1,15 +1,16 @@
 //! Rates: constants, schedules, trace files, synthesised traces.
 
 use super::flow_list::{self, Groups};
+use super::series::{Quantity, Series, is_series, read_series};
 use super::{Context, MAX_RATE, RateSource};
 use crate::error::suggest;
-use crate::file::{RATES, RateSpec, TraceSource};
+use crate::file::{Columns, RATES, RateSpec, TraceSource};
 use crate::key_path::KeyPath;
 use dumbbell_cc::catalog::BuildError;
 use dumbbell_cc::{Catalog, Recipe};
 use dumbbell_parameters::check;
+use dumbbell_path::LinkRate;
 use dumbbell_path::synth::{CellularModel, PRESETS};
-use dumbbell_path::{LinkRate, parse_delay_trace};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Rate, Rng, Time};
 use flate2::read::MultiGzDecoder;
@@ -25,19 +26,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const BITS_PER_OPPORTUNITY: u128 = 12_000;
 /// The longest trace file: more than a day of the fastest recorded links.
 const MAX_TRACE_BYTES: u64 = 100_000_000;
+/// What a file begins with that gzip has compressed (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// What spreadsheets write before the first line.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The longest synthesised trace; longer runs start it again.
 const MAX_SYNTH_LENGTH: Duration = Duration::from_secs(24 * 3_600);
-
-/// What a file compressed with gzip begins with (RFC 1952).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// So many recipes, and so many parameters of endpoints, are kept at most.
 const MAX_MADE: usize = 1_024;
 
-/// A trace and the digest of the file it was read from.
-type Trace = (Arc<[u32]>, String);
-/// Starts and delays of a file of recorded delays.
-type Delays = Arc<[(Time, Duration)]>;
+/// What is right, for messages about measured series.
+pub(super) const SERIES_HELP: &str = "each row has a time and a value, and `column`, `unit`, `time` and `time_unit` say which and \
+    in what unit, unless a first line such as time_s,rate_mbps does";
+
+/// A recorded rate.
+#[derive(Clone, Debug)]
+enum Recorded {
+    /// Delivery opportunities in milliseconds.
+    Opportunities(Arc<[u32]>),
+    Series(Arc<Series>),
+}
+
+/// A recorded rate and the digest of the file it was read from.
+type Trace = (Recorded, String);
+/// A file, and what is meant in it.
+type SeriesKey = (String, Quantity, Columns);
 /// Preset, seed and length of a synthesised trace.
 type SynthKey = (String, u64, Duration);
 
@@ -46,8 +60,8 @@ type SynthKey = (String, u64, Duration);
 #[derive(Debug, Default)]
 pub(crate) struct Loader {
     folder: PathBuf,
-    files: Mutex<HashMap<String, Result<Trace, String>>>,
-    delays: Mutex<HashMap<String, Result<Delays, String>>>,
+    files: Mutex<HashMap<(String, Columns), Result<Trace, String>>>,
+    series: Mutex<HashMap<SeriesKey, Result<Arc<Series>, String>>>,
     flow_lists: Mutex<HashMap<String, Result<Groups, String>>>,
     synthesised: Mutex<HashMap<SynthKey, Arc<[u32]>>>,
     recipes: Mutex<HashMap<String, Arc<Recipe>>>,
@@ -88,65 +102,76 @@ impl Loader {
         keep(&mut locked(&self.transports), key, config.clone());
     }
 
-    fn file(&self, name: &str) -> Result<Trace, String> {
-        locked(&self.files).entry(name.to_owned()).or_insert_with(|| self.read(name)).clone()
+    fn file(&self, name: &str, columns: &Columns) -> Result<Trace, String> {
+        let key = (name.to_owned(), columns.clone());
+        locked(&self.files).entry(key).or_insert_with(|| self.read(name, columns)).clone()
     }
 
-    /// The steps of a file of recorded delays.
-    pub(super) fn delays(&self, name: &str) -> Result<Delays, String> {
-        locked(&self.delays).entry(name.to_owned()).or_insert_with(|| self.read_delays(name)).clone()
+    /// A measured series of something else than rates.
+    pub(super) fn series(&self, name: &str, quantity: Quantity, columns: &Columns) -> Result<Arc<Series>, String> {
+        let read = || {
+            let (text, _) = self.text(name, "trace file")?;
+            read_series(&text, quantity, columns).map(Arc::new).map_err(|error| wrong(name, &error))
+        };
+        let key = (name.to_owned(), quantity, columns.clone());
+        locked(&self.series).entry(key).or_insert_with(read).clone()
     }
 
     /// The flows of a file that lists some.
     pub(super) fn flow_list(&self, name: &str) -> Result<Groups, String> {
-        locked(&self.flow_lists).entry(name.to_owned()).or_insert_with(|| self.read_flow_list(name)).clone()
+        let read = || {
+            let (text, _) = self.text(name, "list of flows")?;
+            flow_list::parse(&text).map_err(|why| format!("the list of flows `{name}` is wrong: {why}"))
+        };
+        locked(&self.flow_lists).entry(name.to_owned()).or_insert_with(read).clone()
     }
 
-    /// The text of a trace file and the digest of the file.
-    fn text(&self, name: &str) -> Result<(String, String), String> {
-        let bytes = self.bytes(name, "trace file")?;
-        let digest = dumbbell_cc::catalog::digest(&bytes);
-        let text = String::from_utf8(bytes).map_err(|_| format!("the trace file `{name}` is not a text"))?;
-        Ok((text, digest))
-    }
-
-    /// The content of a file, which is called `what`.
-    fn bytes(&self, name: &str, what: &str) -> Result<Vec<u8>, String> {
-        let path = self.folder.join(name);
+    /// The text of a file that is called `what` and may be compressed with gzip, and the digest of the file.
+    fn text(&self, name: &str, what: &str) -> Result<(String, String), String> {
         let unreadable = |why: &dyn Display| {
             let relative = if Path::new(name).is_relative() { ", relative to the experiment file" } else { "" };
             format!("cannot read the {what} `{name}`{relative}: {why}")
         };
+        let mut bytes = self.bytes(name).map_err(|why| unreadable(&why))?;
+        let digest = dumbbell_cc::catalog::digest(&bytes);
+        if bytes.starts_with(&GZIP) {
+            let packed = MultiGzDecoder::new(&*bytes);
+            bytes = read_bounded(packed).map_err(|why| unreadable(&format_args!("{why} when it is unpacked")))?;
+        }
+        let mut text = String::from_utf8(bytes).map_err(|_| format!("the {what} `{name}` is not a text"))?;
+        if text.starts_with(BYTE_ORDER_MARK) {
+            text.remove(0);
+        }
+        Ok((text, digest))
+    }
+
+    /// The content of a file.
+    fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+        let path = self.folder.join(name);
         // A FIFO without a writer would block when it is opened, a device might never end.
-        let metadata = std::fs::metadata(&path).map_err(|error| unreadable(&error))?;
+        let metadata = std::fs::metadata(&path).map_err(|error| error.to_string())?;
         if !metadata.is_file() {
             let kind = if metadata.is_dir() { "a directory" } else { "a pipe or a device" };
-            return Err(unreadable(&format_args!("it is {kind}, not a regular file")));
+            return Err(format!("it is {kind}, not a regular file"));
         }
-        let file = File::open(&path).map_err(|error| unreadable(&error))?;
-        read_bounded(file).map_err(|why| unreadable(&why))
+        read_bounded(File::open(&path).map_err(|error| error.to_string())?)
     }
 
-    fn read_flow_list(&self, name: &str) -> Result<Groups, String> {
-        let wrong = |why: &dyn Display| format!("the list of flows `{name}` is wrong: {why}");
-        let mut bytes = self.bytes(name, "list of flows")?;
-        if bytes.starts_with(&GZIP) {
-            bytes = read_bounded(MultiGzDecoder::new(&bytes[..])).map_err(|why| wrong(&why))?;
+    /// A measured series if its rows have several cells, else Mahimahi's trace.
+    fn read(&self, name: &str, columns: &Columns) -> Result<Trace, String> {
+        let (text, digest) = self.text(name, "trace file")?;
+        if is_series(&text) {
+            let series = read_series(&text, Quantity::Rate, columns).map_err(|error| wrong(name, &error))?;
+            return Ok((Recorded::Series(series.into()), digest));
         }
-        let text = String::from_utf8(bytes).map_err(|_| format!("the list of flows `{name}` is not a text"))?;
-        flow_list::parse(&text).map_err(|why| wrong(&why))
-    }
-
-    fn read(&self, name: &str) -> Result<Trace, String> {
-        let (text, digest) = self.text(name)?;
-        let trace = dumbbell_path::parse_trace(&text).map_err(|e| format!("the trace file `{name}` is wrong: {e}"))?;
-        Ok((trace.into(), digest))
-    }
-
-    fn read_delays(&self, name: &str) -> Result<Delays, String> {
-        let (text, _) = self.text(name)?;
-        let steps = parse_delay_trace(&text).map_err(|e| format!("the trace file `{name}` is wrong: {e}"))?;
-        Ok(steps.into())
+        if let Some(key) = columns.first_key() {
+            let why = format!(
+                "`{key}` is given, but its lines have one number each, as a Mahimahi trace has, not a time and a rate"
+            );
+            return Err(wrong(name, &why));
+        }
+        let trace = dumbbell_path::parse_trace(&text).map_err(|error| wrong(name, &error.to_string()))?;
+        Ok((Recorded::Opportunities(trace.into()), digest))
     }
 
     fn synthesise(&self, preset: &str, model: &CellularModel, seed: u64, length: Duration) -> Arc<[u32]> {
@@ -164,6 +189,10 @@ fn read_bounded(from: impl Read) -> Result<Vec<u8>, String> {
         true => Err(format!("it is longer than {MAX_TRACE_BYTES} bytes")),
         false => Ok(bytes),
     }
+}
+
+fn wrong(name: &str, why: &str) -> String {
+    format!("the trace file `{name}` is wrong: {why}")
 }
 
 /// The trace of a cellular model.
@@ -215,7 +244,27 @@ impl Context<'_> {
                 let steps = steps.iter().map(|(start, rate)| (*start, rate.as_bits_per_sec())).collect();
                 given(LinkRate::Schedule { steps, repeat_after: *repeat }, Some(mean))
             }
-            RateSpec::Trace { source, once, sha256 } => self.trace(source, *once, sha256.as_deref(), at),
+            RateSpec::Trace { source, columns, repeat, once, sha256 } => {
+                let table = at;
+                let at = if self.report.tree.get(&at.key("trace")).is_some() { at.key("trace") } else { at.clone() };
+                let (recorded, source) = self.recorded(source, columns, sha256.as_deref(), &at)?;
+                match recorded {
+                    Recorded::Series(series) => {
+                        let at = if repeat.is_some() { table } else { &at };
+                        self.series(&series, *repeat, *once, source, at)
+                    }
+                    Recorded::Opportunities(_) if repeat.is_some() => {
+                        let message = "`repeat` is given, but a Mahimahi trace starts again after its last line";
+                        self.report.value(&at, message, "remove `repeat`, or write `once = true`");
+                        None
+                    }
+                    Recorded::Opportunities(trace) => {
+                        let mean = Some(mean_rate(&trace));
+                        let rate = LinkRate::Trace { opportunities_ms: trace, once: *once };
+                        Some(ResolvedRate { rate, source, mean })
+                    }
+                }
+            }
             RateSpec::Synth { preset, seed, length } => self.synth(preset, *seed, *length, at),
         }
     }
@@ -261,55 +310,76 @@ impl Context<'_> {
         if !right {
             return None;
         }
-        let end = Time::ZERO + repeat.unwrap_or(self.duration);
-        let ends = steps.iter().skip(1).map(|s| s.0).chain([end]);
-        let bits: u128 = steps
-            .iter()
-            .zip(ends)
-            .map(|((start, rate), stop)| {
-                u128::from(rate.as_bits_per_sec()) * u128::from(stop.min(end).since(*start).as_nanos())
-            })
-            .sum();
-        let mean = bits / u128::from(end.as_nanos().max(1));
-        if mean == 0 {
+        let mean = mean_of_steps(steps, repeat.unwrap_or(self.duration));
+        if mean == Rate::ZERO {
             self.report.value(&steps_at, "the link never transmits", "at least one step must have a rate above 0");
             return None;
         }
-        Some(Rate::from_bits_per_sec(u64::try_from(mean).unwrap_or(u64::MAX)))
+        Some(mean)
     }
 
-    fn trace(&mut self, source: &TraceSource, once: bool, sha256: Option<&str>, at: &KeyPath) -> Option<ResolvedRate> {
-        let at = if self.report.tree.get(&at.key("trace")).is_some() { at.key("trace") } else { at.clone() };
-        let help = "a trace has one time in milliseconds for every delivery opportunity of 1500 bytes, in order";
-        let (trace, source) = match source {
-            TraceSource::File(name) => match self.loader.file(name) {
-                Ok((trace, digest)) => {
+    /// What a trace says, which is written at `at`, and where it comes from.
+    fn recorded(
+        &mut self,
+        source: &TraceSource,
+        columns: &Columns,
+        sha256: Option<&str>,
+        at: &KeyPath,
+    ) -> Option<(Recorded, RateSource)> {
+        let help =
+            "a Mahimahi trace has one time in milliseconds for every delivery opportunity of 1500 bytes, in order";
+        match source {
+            TraceSource::File(name) => match self.loader.file(name, columns) {
+                Ok((recorded, digest)) => {
                     if let Some(expected) = sha256.filter(|expected| !expected.eq_ignore_ascii_case(&digest)) {
                         let message =
                             format!("the trace file `{name}` has changed: its SHA-256 is {digest}, not {expected}");
-                        self.report.value(&at, message, "take the original file, or remove `sha256`");
+                        self.report.value(at, message, "take the original file, or remove `sha256`");
                         return None;
                     }
-                    (trace, RateSource::File { name: name.clone(), sha256: digest })
+                    Some((recorded, RateSource::File { name: name.clone(), sha256: digest }))
                 }
                 Err(message) => {
-                    self.report.value(&at, message, help);
-                    return None;
+                    self.report.value(at, message, format!("{help}; of a measured series {SERIES_HELP}"));
+                    None
                 }
             },
+            TraceSource::Inline(_) if columns.first_key().is_some() => {
+                let message = "the trace is a list of delivery opportunities, which has no columns";
+                self.report.value(at, message, "remove `column`, `unit`, `time` and `time_unit`");
+                None
+            }
             TraceSource::Inline(times) => {
                 let lines: Vec<String> = times.iter().map(u32::to_string).collect();
                 match dumbbell_path::parse_trace(&lines.join("\n")) {
-                    Ok(trace) => (trace.into(), RateSource::Given),
+                    Ok(trace) => Some((Recorded::Opportunities(trace.into()), RateSource::Given)),
                     Err(error) => {
-                        self.report.value(&at, format!("the trace is wrong: {error}"), help);
-                        return None;
+                        self.report.value(at, format!("the trace is wrong: {error}"), help);
+                        None
                     }
                 }
             }
-        };
-        let mean = mean_rate(&trace);
-        Some(ResolvedRate { rate: LinkRate::Trace { opportunities_ms: trace, once }, source, mean: Some(mean) })
+        }
+    }
+
+    /// A measured series as a schedule.
+    fn series(
+        &mut self,
+        series: &Series,
+        repeat: Option<Duration>,
+        once: bool,
+        source: RateSource,
+        at: &KeyPath,
+    ) -> Option<ResolvedRate> {
+        let mut steps = series.rates();
+        let end = repeat.unwrap_or(series.length);
+        let repeat = (!once).then_some(end);
+        if once {
+            steps.push((Time::ZERO + end, Rate::ZERO));
+        }
+        let mean = self.schedule_mean(&steps, repeat, at)?;
+        let steps = steps.iter().map(|(start, rate)| (*start, rate.as_bits_per_sec())).collect();
+        Some(ResolvedRate { rate: LinkRate::Schedule { steps, repeat_after: repeat }, source, mean: Some(mean) })
     }
 
     fn synth(
@@ -336,6 +406,49 @@ impl Context<'_> {
         let source = RateSource::Synth { preset: preset.to_owned(), seed, follows_run_seed, length };
         let mean = mean_rate(&trace);
         Some(ResolvedRate { rate: LinkRate::Trace { opportunities_ms: trace, once: false }, source, mean: Some(mean) })
+    }
+}
+
+/// Mean rate of steps over so long a time.
+fn mean_of_steps(steps: &[(Time, Rate)], length: Duration) -> Rate {
+    let end = Time::ZERO + length;
+    let ends = steps.iter().skip(1).map(|step| step.0).chain([end]);
+    let sent = |((start, rate), stop): (&(Time, Rate), Time)| {
+        u128::from(rate.as_bits_per_sec()) * u128::from(stop.min(end).since(*start).as_nanos())
+    };
+    let bits: u128 = steps.iter().zip(ends).map(sent).sum();
+    Rate::from_bits_per_sec(u64::try_from(bits / u128::from(end.as_nanos().max(1))).unwrap_or(u64::MAX))
+}
+
+/// A file of a recorded rate: a measured series or a Mahimahi trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// Mean rate.
+    pub mean: Rate,
+    /// After how long it starts again.
+    pub length: Duration,
+}
+
+impl Recording {
+    /// Reads a file whose first line names its columns, or a Mahimahi trace.
+    ///
+    /// # Errors
+    /// What is wrong with the file, with the line and the value, and what would be right.
+    pub fn read(file: &str) -> Result<Recording, String> {
+        let (recorded, _) = Loader::default().file(file, &Columns::default())?;
+        let recording = match recorded {
+            Recorded::Opportunities(trace) => {
+                let length = Duration::from_millis(trace.last().copied().unwrap_or_default().into());
+                Recording { mean: mean_rate(&trace), length }
+            }
+            Recorded::Series(series) => {
+                Recording { mean: mean_of_steps(&series.rates(), series.length), length: series.length }
+            }
+        };
+        if recording.mean == Rate::ZERO {
+            return Err(wrong(file, "all rates are 0, and a link that never transmits carries no flow"));
+        }
+        Ok(recording)
     }
 }
 
