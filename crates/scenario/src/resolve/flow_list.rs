@@ -1,7 +1,8 @@
 //! `[[traffic]]` of kind "list" whose flows are in a file: comma-separated text with named columns, perhaps compressed.
 
+use super::series::rows;
 use crate::error::suggest;
-use csv::{ReaderBuilder, StringRecord, Trim};
+use csv::StringRecord;
 use dumbbell_traffic::MAX_LISTED;
 use dumbbell_units::{Bytes, Duration, Time};
 use std::collections::HashMap;
@@ -31,15 +32,13 @@ pub(super) type Groups = Arc<[Group]>;
 /// # Errors
 /// A sentence that names line, column and value, and says what would be right.
 pub(super) fn parse(text: &str) -> Result<Groups, String> {
-    let builder = &mut ReaderBuilder::new();
-    let mut reader = builder.comment(Some(b'#')).trim(Trim::All).flexible(true).from_reader(text.as_bytes());
-    let columns = Columns::new(reader.headers().map_err(|error| error.to_string())?)?;
+    let mut rows = rows(text)?.into_iter();
+    let columns = Columns::new(&rows.next().unwrap_or_default().1)?;
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<[Option<String>; 4], usize> = HashMap::new();
     let mut count = 0;
-    for record in reader.records() {
-        let record = record.map_err(|error| error.to_string())?;
-        let flow = columns.flow(&record).map_err(|why| format!("line {}{why}", line_of(text, &record)))?;
+    for (line, record) in rows {
+        let flow = columns.flow(&record).map_err(|why| format!("line {line}{why}"))?;
         let names = columns.names.map(|column| text_of(&record, column?).map(str::to_owned));
         let number = *known.entry(names).or_insert_with_key(|[from, to, cc, label]| {
             let (from, to, cc, label) = (from.clone(), to.clone(), cc.clone(), label.clone());
@@ -116,14 +115,6 @@ impl Columns {
 fn number(text: &str, unit: &str) -> Option<Duration> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     is_number.then(|| format!("{text}{unit}").parse().ok())?
-}
-
-/// The line of the text on which a record stands. Its position is that of the comments and empty lines before it.
-fn line_of(text: &str, record: &StringRecord) -> usize {
-    let begin = record.position().map_or(0, csv::Position::byte);
-    let (before, rest) = text.split_at(usize::try_from(begin).unwrap_or(0).min(text.len()));
-    let is_skipped = |line: &&str| line.trim().is_empty() || line.starts_with('#');
-    1 + before.matches('\n').count() + rest.lines().take_while(is_skipped).count()
 }
 
 /// What a line says in a column, if anything.

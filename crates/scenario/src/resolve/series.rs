@@ -323,8 +323,11 @@ fn content(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !is_skipped(line))
 }
 
-/// All rows with the numbers of their lines.
-fn rows(text: &str) -> Result<Vec<(u64, StringRecord)>, String> {
+/// All rows with the numbers of their lines. Comments and empty lines are none.
+///
+/// # Errors
+/// What keeps the text from being read as a table.
+pub(super) fn rows(text: &str) -> Result<Vec<(u64, StringRecord)>, String> {
     let Some(first) = content(text).next() else { return Ok(Vec::new()) };
     let Separator::Mark(mark) = separator(first) else {
         let lines = (1..).zip(text.lines());
