@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dumbbell.report import number
-from dumbbell.why.setup import FULL_PACKET_BITS, Block, Link, Setup, Subject, in_unit
+from dumbbell.why.setup import FULL_PACKET_BITS, Block, Link, Setup, Subject, in_unit, ways
 
 WINDOW = "1GiB"
 """No path of the real world has room for more."""
@@ -78,6 +78,17 @@ def _bound_of_window(setup: Setup, subject: Subject) -> Iterator[Cause]:
         yield Cause("the upper bound of the congestion window", shown, own)
 
 
+def _slow_reader(setup: Setup, subject: Subject) -> Iterator[Cause]:
+    own, rates = {}, set()
+    for index, block in zip(subject.members, setup.blocks(subject), strict=True):
+        if "read_rate" in block:
+            own[f"{subject.kind}[{index}].read_rate"] = _enough(setup, subject)
+            rates.add(_in_words(block["read_rate"]))
+    if own:
+        name = "the receiving application, which reads slowly and so closes the receive window"
+        yield Cause(name, f"it reads {_listed(rates)}", own)
+
+
 def _receive_window(setup: Setup, subject: Subject) -> Iterator[Cause]:
     if not _is(setup, subject, "protocol", ("tcp", "quic")):
         return
@@ -109,8 +120,7 @@ def _device_queue(setup: Setup, subject: Subject) -> Iterator[Cause]:
 def _application(setup: Setup, subject: Subject) -> Iterator[Cause]:
     own: dict[str, str] = {}
     rates = set()
-    fastest = max((link.row["capacity_mbps"] or 0.0 for link in setup.forward(subject)), default=0.0)
-    enough = f"{max(10.0 * fastest, 1.0):.0f}mbit"
+    enough = _enough(setup, subject)
     for index, block in zip(subject.members, setup.blocks(subject), strict=True):
         if "rate" in block and subject.kind == "flows":
             own[f"flows[{index}].rate"] = enough
@@ -334,11 +344,11 @@ def _capacity(setup: Setup, subject: Subject) -> Iterator[Cause]:
 
 def _company(setup: Setup, subject: Subject) -> Iterator[Cause]:
     """Others on the way; what they take is theirs, so that this is no fault."""
-    links = {name for block in setup.blocks(subject) for name in block.get("route", [])}
+    links = {link.name for link in setup.forward(subject)}
     own, labels = {}, set()
     for index, block in enumerate(setup.experiment.get("flows", [])):
         is_own = subject.kind == "flows" and index in subject.members
-        if not is_own and links & set(block.get("route", [])) and _protocol(block) in ("tcp", "quic"):
+        if not is_own and links & {name for way in ways(block) for name in way} and _protocol(block) in ("tcp", "quic"):
             own[f"flows[{index}].bytes"] = "1B"
             labels.add(block.get("label", "flows"))
     if own:
@@ -355,6 +365,7 @@ def _start(setup: Setup, subject: Subject) -> Iterator[Cause]:
 _ALL: tuple[Callable[[Setup, Subject], Iterator[Cause]], ...] = (
     _application,
     _nagle,
+    _slow_reader,
     _receive_window,
     _send_buffer,
     _device_queue,
@@ -393,6 +404,12 @@ def _of_controller(setup: Setup, subject: Subject, value_of: Callable[[str, obje
             if (new := value_of(key, value)) is not None:
                 own[f"{subject.kind}[{index}].cc.{key}"] = new
     return own
+
+
+def _enough(setup: Setup, subject: Subject) -> str:
+    """A rate that the network does not carry."""
+    fastest = max((link.row["capacity_mbps"] or 0.0 for link in setup.forward(subject)), default=0.0)
+    return f"{max(10.0 * fastest, 1.0):.0f}mbit"
 
 
 def _is(setup: Setup, subject: Subject, key: str, allowed: tuple[str, ...]) -> bool:

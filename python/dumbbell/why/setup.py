@@ -76,6 +76,12 @@ def in_unit(text: object, unit: str) -> float | None:
     return found[0] if found is not None and found[1] in (unit, "") else None
 
 
+def ways(block: Block, key: str = "route") -> list[list[str]]:
+    """The names of links on the way of each sender: several senders of a source of traffic have ways of their own."""
+    way = block.get(key, [])
+    return way if way and isinstance(way[0], list) else [way]
+
+
 class Setup:
     """A run as it was set up, and what came of it."""
 
@@ -125,8 +131,12 @@ class Setup:
         if subject.kind == "flows":
             rows = self.result.flows.rows()
             return float(max(rows[index]["base_rtt_ms"] or 0.0 for index in subject.members))
-        links = self.forward(subject) + self.back(subject)
-        return sum(in_unit(link.block.get("delay"), "ms") or 0.0 for link in links)
+        delays = {link.name: in_unit(link.block.get("delay"), "ms") or 0.0 for link in self.links}
+        longest = [
+            max((sum(delays[name] for name in way) for block in self.blocks(subject) for way in ways(block, key)))
+            for key in ("route", "reverse_route")
+        ]
+        return sum(longest)
 
     def flow_rows(self, subject: Subject) -> list[Mapping[str, Any]]:
         """What the run tells of each member."""
@@ -145,7 +155,8 @@ class Setup:
     def _links(self, subject: Subject, key: str) -> Iterator[Link]:
         end = self._end_s(subject)
         links = {link.name: link for link in (self.links if end is None else self._used_until(end))}
-        for name in dict.fromkeys(name for block in self.blocks(subject) for name in block.get(key, [])):
+        names = (name for block in self.blocks(subject) for way in ways(block, key) for name in way)
+        for name in dict.fromkeys(names):
             yield links[name]
 
     def _used_until(self, end_s: float | None) -> list[Link]:
