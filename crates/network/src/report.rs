@@ -71,6 +71,7 @@ fn counts(counters: &LinkCounters, radio: Option<RadioCounters>) -> LinkCounts {
         drops: counters.queue_drops().packets,
         drops_full: counters.dropped_full.packets,
         drops_aqm: counters.dropped_aqm.packets,
+        drops_ack_filter: counters.filtered_acks.packets,
         drops_policed: counters.policed.packets,
         losses: counters.lost_before.packets + counters.lost_after.packets,
         marks: counters.marked,

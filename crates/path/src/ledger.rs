@@ -18,6 +18,8 @@ pub enum DropCause {
     Aqm,
     /// Random loss after the transmitter.
     LossAfter,
+    /// A TCP ACK that a later one makes redundant: the queue's ACK filter dropped it.
+    AckFilter,
 }
 
 /// What happened to packets so far. Those that arrived and were neither lost nor dropped are
@@ -34,6 +36,8 @@ pub struct LinkCounters {
     pub dropped_full: Tally,
     /// Dropped by the discipline although they fitted.
     pub dropped_aqm: Tally,
+    /// ACKs dropped because later ones say what they say.
+    pub filtered_acks: Tally,
     /// Left the transmitter, including those lost afterwards.
     pub departures: Tally,
     /// Lost after the transmitter.
@@ -45,7 +49,7 @@ pub struct LinkCounters {
 impl LinkCounters {
     /// Packets and bytes dropped by the queue and the policer in front of it, whatever the reason.
     pub fn queue_drops(&self) -> Tally {
-        let parts = [self.policed, self.dropped_full, self.dropped_aqm];
+        let parts = [self.policed, self.dropped_full, self.dropped_aqm, self.filtered_acks];
         Tally { packets: parts.iter().map(|t| t.packets).sum(), bytes: parts.iter().map(|t| t.bytes).sum() }
     }
 }
@@ -58,6 +62,7 @@ pub(crate) struct Ledger<P> {
     pub(crate) policed: Tally,
     pub(crate) dropped_full: Tally,
     pub(crate) dropped_aqm: Tally,
+    pub(crate) filtered_acks: Tally,
     pub(crate) lost_after: Tally,
     pub(crate) marked: u64,
     pub(crate) later_drops: VecDeque<(P, DropCause)>,
@@ -71,6 +76,7 @@ impl<P> Default for Ledger<P> {
             policed: Tally::default(),
             dropped_full: Tally::default(),
             dropped_aqm: Tally::default(),
+            filtered_acks: Tally::default(),
             lost_after: Tally::default(),
             marked: 0,
             later_drops: VecDeque::new(),
@@ -87,6 +93,7 @@ impl<P: Packet> Ledger<P> {
             policed: self.policed,
             dropped_full: self.dropped_full,
             dropped_aqm: self.dropped_aqm,
+            filtered_acks: self.filtered_acks,
             departures,
             lost_after: self.lost_after,
             marked: self.marked,
@@ -99,6 +106,7 @@ impl<P: Packet> Ledger<P> {
             DropCause::Policed => self.policed.add(bytes),
             DropCause::QueueFull => self.dropped_full.add(bytes),
             DropCause::Aqm => self.dropped_aqm.add(bytes),
+            DropCause::AckFilter => self.filtered_acks.add(bytes),
             DropCause::LossAfter => self.lost_after.add(bytes),
         }
     }

@@ -56,7 +56,7 @@ pub use level::Level;
 pub use link::{Change, Fate, Link, Offer, Offered, Retimed};
 pub use loss::LossRecipe;
 pub use medium::{Measured, Media, Medium, Port};
-pub use packet::{Class, Ecn, Packet};
+pub use packet::{Class, Ecn, Packet, PureAck};
 pub use policer::Policer;
 pub use queue::QueueRecipe;
 pub use release::Aggregate;

@@ -10,7 +10,7 @@
 use crate::dscp::Dscp;
 use crate::ledger::{DropCause, LinkCounters};
 use crate::link::{Change, Link, Offer, Retimed};
-use crate::packet::Packet;
+use crate::packet::{Packet, PureAck};
 use crate::stats::{Backlog, QueueStats, Tally};
 use crate::wifi::RadioCounters;
 use dumbbell_units::Time;
@@ -33,6 +33,15 @@ pub trait Medium<P: Packet>: Send {
     fn offer_copy(&mut self, now: Time, port: Port, packet: P) -> Offer {
         self.offer(now, port, packet)
     }
+
+    /// Whether a queue of the port wants to [see](Self::read_ack) what packets acknowledge.
+    fn reads_acks(&self, _port: Port) -> bool {
+        false
+    }
+
+    /// What the packet acknowledges that enters at `port` next; `None` if it is no TCP segment without data. To be said of each
+    /// packet where a queue [reads ACKs](Self::reads_acks).
+    fn read_ack(&mut self, _port: Port, _ack: Option<PureAck>) {}
 
     /// From now on the packets of a flow have this code point, or none of their own.
     fn assign(&mut self, _flow: u32, _dscp: Option<Dscp>) {}
@@ -139,6 +148,14 @@ impl<P: Packet + Send> Medium<P> for Link<P> {
 
     fn offer_copy(&mut self, now: Time, _port: Port, packet: P) -> Offer {
         Link::offer_copy(self, now, packet)
+    }
+
+    fn reads_acks(&self, _port: Port) -> bool {
+        Link::reads_acks(self)
+    }
+
+    fn read_ack(&mut self, _port: Port, ack: Option<PureAck>) {
+        Link::read_ack(self, ack);
     }
 
     fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {

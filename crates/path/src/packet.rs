@@ -26,6 +26,22 @@ pub enum Class {
     Other,
 }
 
+/// What a queue that [reads ACKs](crate::queue::Held::reads_acks) sees of a TCP segment without data. Numbers count in the unit
+/// of the sender, segments or bytes, and do not wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PureAck {
+    /// What is acknowledged cumulatively: the number of the first byte or segment that is missing.
+    pub number: u32,
+    /// The SACK blocks that are there: first number of each, and the first number behind it.
+    pub sacked: [Option<(u32, u32)>; 4],
+    /// Whether it echoes congestion (ECE).
+    pub echoes_congestion: bool,
+    /// Timestamps: its own and the one that it echoes.
+    pub timestamps: (u32, u32),
+    /// It has an option that a queue does not know, such as that of accurate ECN.
+    pub has_other_options: bool,
+}
+
 /// A packet as a path sees it. Paths never look at what it carries.
 pub trait Packet: Copy + Default {
     /// Length on the wire in bytes, IP header included.

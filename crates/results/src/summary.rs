@@ -211,6 +211,7 @@ pub struct LinkCounts {
     pub drops: u64,
     pub drops_full: u64,
     pub drops_aqm: u64,
+    pub drops_ack_filter: u64,
     pub drops_policed: u64,
     pub losses: u64,
     pub marks: u64,
@@ -227,6 +228,7 @@ impl LinkCounts {
             drops: self.drops - earlier.drops,
             drops_full: self.drops_full - earlier.drops_full,
             drops_aqm: self.drops_aqm - earlier.drops_aqm,
+            drops_ack_filter: self.drops_ack_filter - earlier.drops_ack_filter,
             drops_policed: self.drops_policed - earlier.drops_policed,
             losses: self.losses - earlier.losses,
             marks: self.marks - earlier.marks,
@@ -296,6 +298,12 @@ pub(crate) const LINKS: &[Declared<LinkSummary>] = &[
         drops_full
     ),
     both!("drops_aqm", "packets", "Packets that the queue discipline dropped although they fitted.", drops_aqm),
+    both!(
+        "drops_ack_filter",
+        "packets",
+        "ACKs that the queue dropped because later ones made them redundant.",
+        drops_ack_filter
+    ),
     both!("drops_policed", "packets", "Packets that exceeded the policer.", drops_policed),
     both!("losses", "packets", "Packets lost at random, before or after the transmitter.", losses),
     both!("marks", "packets", "Packets marked with \"congestion experienced\" (ECN).", marks),

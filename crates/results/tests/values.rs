@@ -73,6 +73,7 @@ fn link_counts(first: u64) -> LinkCounts {
         aggregates: first + 7,
         frame_retries: first + 8,
         collisions: first + 9,
+        drops_ack_filter: first + 10,
     }
 }
 
@@ -186,6 +187,8 @@ fn a_radio_link() {
             ("drops_full_total", "502"),
             ("drops_aqm", "103"),
             ("drops_aqm_total", "503"),
+            ("drops_ack_filter", "110"),
+            ("drops_ack_filter_total", "510"),
             ("drops_policed", "104"),
             ("drops_policed_total", "504"),
             ("losses", "105"),
@@ -482,7 +485,7 @@ fn counts_grow_and_add_up_field_by_field() {
     assert_eq!(FlowCounts { lost: UNKNOWN, ..large }.since(small).lost, UNKNOWN);
     assert_eq!((large.plus(unknown).lost, unknown.plus(large).lost), (UNKNOWN, UNKNOWN));
     let links = format!("{:?}", link_counts(500).since(link_counts(100)));
-    assert_eq!(links.matches(": 400").count(), 10);
+    assert_eq!(links.matches(": 400").count(), 11);
 }
 
 #[test]

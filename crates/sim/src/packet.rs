@@ -6,7 +6,7 @@
 
 use crate::agenda::Cause;
 use dumbbell_network::Route;
-use dumbbell_path::{Class, Ecn};
+use dumbbell_path::{Class, Ecn, PureAck};
 use dumbbell_transport::{
     Ack, AdvertisedWindow, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment, Timestamp,
 };
@@ -173,6 +173,28 @@ impl Packet {
     #[inline]
     pub fn acknowledgement(&self, Options { sack, sack_count, marks }: Options) -> Ack {
         Ack { sack, sack_count, marks, ..self.cumulative().into() }
+    }
+
+    /// What a queue sees of it that reads TCP's ACKs; `None` if it is none.
+    #[cold]
+    pub fn pure_ack(&self, store: &Store<Options>) -> Option<PureAck> {
+        if self.kind != Kind::Ack {
+            return None;
+        }
+        let CumulativeAck { ack, ece, sent_at, echo, .. } = self.cumulative();
+        let options = self.options().map(|handle| store.entries[handle.index()]);
+        let mut sacked = [None; 4];
+        if let Some(Options { sack, sack_count, .. }) = &options {
+            let blocks = sack.iter().take((*sack_count).into()).map(|block| (block.start, block.end));
+            sacked.iter_mut().zip(blocks).for_each(|(own, block)| *own = Some(block));
+        }
+        Some(PureAck {
+            number: ack,
+            sacked,
+            echoes_congestion: ece,
+            timestamps: (sent_at.bits(), echo.bits()),
+            has_other_options: options.is_some_and(|options| options.marks.is_some()),
+        })
     }
 
     #[inline]

@@ -94,7 +94,12 @@ fn links(scenario: &Scenario, table: &Table) -> Judgement {
         if drops + losses > arrivals {
             return Err(format!("{name}: {drops} dropped and {losses} lost of {arrivals}"));
         }
-        if drops != number("drops_full_total") + number("drops_aqm_total") + number("drops_policed_total") {
+        if drops
+            != number("drops_full_total")
+                + number("drops_aqm_total")
+                + number("drops_ack_filter_total")
+                + number("drops_policed_total")
+        {
             return Err(format!("{name}: {drops} drops have other causes than those told"));
         }
         // A packet is counted whole where it ends; one may have begun before the measured interval.

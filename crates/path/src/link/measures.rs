@@ -3,7 +3,7 @@
 use super::{Drawn, Link, Stage};
 use crate::dscp::Dscp;
 use crate::ledger::{DropCause, LinkCounters};
-use crate::packet::Packet;
+use crate::packet::{Packet, PureAck};
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
 use dumbbell_units::{Duration, Time, claimed};
 
@@ -45,6 +45,7 @@ impl<P: Packet> Link<P> {
             .minus(ledger.policed)
             .minus(ledger.dropped_full)
             .minus(ledger.dropped_aqm)
+            .minus(ledger.filtered_acks)
             .minus(Tally { packets: waiting.packets, bytes: waiting.bytes })
             .minus(in_service)
     }
@@ -145,6 +146,20 @@ impl<P: Packet> Link<P> {
     pub fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
         if let Stage::Held(queue) = &mut self.stage {
             queue.assign(flow, dscp);
+        }
+    }
+
+    /// Whether the queue wants to [see](Self::read_ack) what packets acknowledge.
+    #[inline]
+    pub fn reads_acks(&self) -> bool {
+        !self.is_immediate && matches!(&self.stage, Stage::Held(queue) if queue.reads_acks())
+    }
+
+    /// What the packet acknowledges that is offered next; `None` if it is no TCP segment without data. To be said of each packet
+    /// where the queue [reads ACKs](Self::reads_acks).
+    pub fn read_ack(&mut self, ack: Option<PureAck>) {
+        if let Stage::Held(queue) = &mut self.stage {
+            queue.read_ack(ack);
         }
     }
 

@@ -1,5 +1,4 @@
-//! CAKE (common applications kept enhanced), in the parts that one kind of traffic sees: shaper, fair turns between flows
-//! and hosts, COBALT.
+//! CAKE (common applications kept enhanced): shaper, fair turns between flows and hosts, COBALT, ACK filter.
 //!
 //! The shaper has no bucket: a packet may leave when the one before has taken its time at `bandwidth`, and idle time earns
 //! nothing. Flows take turns by deficit round robin. One that has nothing but now and then a packet is sparse and comes
@@ -12,23 +11,35 @@
 //! whose clock is not ahead sends, otherwise the one that is ahead least: what is urgent comes first up to its part, bulk
 //! traffic is sure of its own, and what nobody uses is there for all. Without `bandwidth` tins take turns by their weights.
 //!
-//! Left out is the ACK filter, which is off by default. Linux's hash with eight ways hardly ever lets flows meet; here they
-//! never do.
+//! An arriving TCP ACK may make an older one redundant, which is dropped (`cake/ack_filter.rs`). What packets take of the rate
+//! is in `cake/wire.rs`, and which hosts share turns in `cake/hosts.rs`.
+//!
+//! Linux's hash with eight ways hardly ever lets flows meet; here they never do. Left out are `wash`, `autorate-ingress`, `nat`
+//! and `fwmark`, and what belongs to superpackets.
 
+mod ack_filter;
 mod cobalt;
+mod hosts;
 mod tin;
+mod tins;
+mod wire;
 
 use super::{Buffer, Discipline, FULL_PACKET, Held, Queue, Waiting, time_of};
 use crate::catalog::{Described, LinkContext};
 use crate::dscp::Dscp;
 use crate::ledger::DropCause;
+use crate::packet::PureAck;
+use ack_filter::AckFilter;
 use cobalt::Rules;
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
+use hosts::Isolation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use tin::Tin;
+use tins::Tins;
+use wire::{Framing, Wire};
 
 /// The least `target`.
 const LEAST_TARGET: Duration = Duration::from_millis(5);
@@ -60,51 +71,30 @@ pub struct Cake {
     /// Bytes that each packet takes of `bandwidth` besides its IP length.
     #[schemars(range(max = 256), extend("x-unit" = "bytes", "x-source" = "tc-cake: overhead"))]
     pub overhead: u32,
-    /// The least that a packet takes, with its overhead.
+    /// How the link behind frames packets, their overhead included.
+    #[schemars(extend("x-source" = "tc-cake: noatm, atm, ptm"))]
+    pub framing: Framing,
+    /// The least that a packet takes, with its overhead and before its framing.
     #[schemars(extend("x-at-most" = "256B", "x-source" = "tc-cake: mpu"))]
     pub mpu: Bytes,
     /// Which tins there are; a flow's `dscp` says to which one it belongs.
-    #[schemars(extend("x-source" = "tc-cake: besteffort, diffserv3, diffserv4"))]
+    #[schemars(extend("x-source" = "tc-cake: besteffort, diffserv3, diffserv4, diffserv8, precedence"))]
     pub tins: Tins,
-    /// Groups of flows, by number, that have a host in common: `[[0, 1, 2], [3]]`. The turns of hosts are equal, too.
-    #[schemars(extend("x-default" = "each flow has hosts of its own", "x-source" = "tc-cake: triple-isolate"))]
+    /// Whose turns are equal.
+    #[schemars(extend("x-source" = "tc-cake: triple-isolate, dual-srchost, dual-dsthost, flows, srchost, dsthost, hosts"))]
+    pub isolation: Isolation,
+    /// Groups of flows, by number, whose packets on this link come from one host: `[[0, 1, 2], [3]]`.
+    #[schemars(extend("x-default" = "each flow has a source of its own", "x-source" = "tc-cake: srchost"))]
     pub hosts: Vec<Vec<u32>>,
-}
-
-/// Which tins there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Tins {
-    /// One for all.
-    BestEffort,
-    /// Best effort, the whole rate; cs1, a sixteenth; ef, cs6 and cs7, a quarter.
-    #[default]
-    Diffserv3,
-    /// Best effort, the whole rate; cs1, a sixteenth; cs2 and cs3, a half; ef and cs4 to cs7, a quarter.
-    Diffserv4,
-}
-
-impl Tins {
-    /// The tins in the order in which the last that may sends: log2 of what divides the rate, and the weight without one.
-    fn parts(self) -> &'static [(u32, i64)] {
-        match self {
-            Tins::BestEffort => &[(0, 1_024)],
-            Tins::Diffserv3 => &[(0, 1_024), (4, 64), (2, 256)],
-            Tins::Diffserv4 => &[(0, 1_024), (4, 64), (1, 512), (2, 256)],
-        }
-    }
-
-    /// The number of the tin of a code point.
-    fn of(self, dscp: Dscp) -> usize {
-        match (self, dscp) {
-            (Tins::BestEffort, _) | (_, Dscp::Cs0) => 0,
-            (_, Dscp::Cs1) => 1,
-            (Tins::Diffserv3, Dscp::Ef | Dscp::Cs6 | Dscp::Cs7) => 2,
-            (Tins::Diffserv3, _) => 0,
-            (Tins::Diffserv4, Dscp::Cs2 | Dscp::Cs3) => 2,
-            (Tins::Diffserv4, _) => 3,
-        }
-    }
+    /// Groups of flows, by number, whose packets on this link go to one host.
+    #[schemars(extend("x-default" = "each flow has a destination of its own", "x-source" = "tc-cake: dsthost"))]
+    pub destinations: Vec<Vec<u32>>,
+    /// Drop TCP ACKs that wait and that later ones of the flow make redundant. QUIC's are encrypted, and stay.
+    #[schemars(extend("x-source" = "tc-cake: no-ack-filter, ack-filter, ack-filter-aggressive"))]
+    pub ack_filter: AckFilter,
+    /// For a shaper behind the bottleneck: packets that it drops have come through that, and take their time of `bandwidth`.
+    #[schemars(extend("x-source" = "tc-cake: ingress"))]
+    pub ingress: bool,
 }
 
 impl Described for Cake {
@@ -113,10 +103,14 @@ impl Described for Cake {
         "Linux 6.18, net/sched/sch_cake.c; Høiland-Jørgensen, Täht and Morton, Piece of CAKE, 2018";
 
     fn resolve(self, _: &LinkContext) -> Result<Cake, Problem> {
-        let mut seen = std::collections::BTreeSet::new();
-        if let Some(twice) = self.hosts.iter().flatten().find(|flow| !seen.insert(**flow)) {
-            let message = format!("flow {twice} is in two groups");
-            return Err(Problem::value("hosts", message, "allowed: each flow in one group at most"));
+        hosts::check(&self)?;
+        if self.ingress && self.bandwidth.is_none() {
+            let message = "without `bandwidth` nothing is shaped, and drops take no time";
+            return Err(Problem::value("ingress", message, "give the `bandwidth`, or leave out `ingress`"));
+        }
+        if self.framing != Framing::None && self.bandwidth.is_none() {
+            let message = "without `bandwidth` nothing is shaped, and framing takes no time";
+            return Err(Problem::value("framing", message, "give the `bandwidth`, or leave out `framing`"));
         }
         Ok(self)
     }
@@ -124,11 +118,16 @@ impl Described for Cake {
     fn in_words(&self) -> String {
         let rate = self.bandwidth.map_or_else(|| "unshaped".to_owned(), |rate| rate.in_words());
         let hosts = if self.hosts.is_empty() { String::new() } else { format!(", {} hosts", self.hosts.len()) };
-        format!("CAKE ({rate}{hosts})")
+        let filter = if self.ack_filter == AckFilter::Off { "" } else { ", filters ACKs" };
+        format!("CAKE ({rate}{hosts}{filter})")
     }
 }
 
 impl Cake {
+    fn wire(&self) -> Wire {
+        Wire { overhead: self.overhead, mpu: self.mpu, framing: self.framing }
+    }
+
     /// Of a tin with this part of the bandwidth.
     fn rules(&self, bandwidth: Option<Rate>) -> Rules {
         let packet_time = bandwidth.map_or(Duration::ZERO, |rate| time_of(FULL_PACKET.into(), rate));
@@ -160,23 +159,23 @@ struct State {
     waiting: u64,
     /// When the shaper lets the next packet go; where nothing is shaped, since when something waits.
     next_packet: Time,
+    /// When it does so in any case, however many packets it has dropped: its clock goes on by half more, and only by packets
+    /// that are sent.
+    failsafe: Time,
     rng: Rng,
 }
 
 impl State {
     fn new(parameters: &Cake, mut rng: Rng) -> State {
         let lines = Rng::new(rng.next_u64());
-        let tin = |&(shift, weight): &(u32, i64)| {
-            let part = |rate: Rate| Rate::from_bits_per_sec((rate.as_bits_per_sec() >> shift).max(1));
-            let rate = parameters.bandwidth.map(part);
-            Tin::new(rate, weight, parameters.rules(rate), &parameters.hosts, lines.clone())
-        };
+        let tin = |(rate, weight)| Tin::new(rate, weight, parameters, lines.clone());
         State {
-            tins: parameters.tins.parts().iter().map(tin).collect(),
+            tins: parameters.tins.parts(parameters.bandwidth).into_iter().map(tin).collect(),
             tin_of: HashMap::new(),
             current: 0,
             waiting: 0,
             next_packet: Time::ZERO,
+            failsafe: Time::ZERO,
             parameters: parameters.clone(),
             rng,
         }
@@ -202,12 +201,29 @@ impl State {
 
     /// A packet leaves a tin: the next one may when this one has taken its time.
     fn charge(&mut self, number: usize, now: Time, size: u32) {
-        let Cake { bandwidth, overhead, mpu, .. } = self.parameters;
-        let bytes = u64::from(size + overhead).max(mpu.as_u64());
+        let bytes = self.parameters.wire().bytes(size);
         self.tins[number].charge(now, bytes);
-        if let Some(rate) = bandwidth {
+        if let Some(rate) = self.parameters.bandwidth {
+            let takes = time_of(bytes, rate);
+            self.next_packet += takes;
+            self.failsafe += takes + Duration::from_nanos(takes.as_nanos() / 2);
+        }
+    }
+
+    /// What a tin has dropped takes its time, where it does.
+    fn charge_dropped(&mut self, number: usize) {
+        let bytes = self.tins[number].take_owed();
+        if let Some(rate) = self.parameters.bandwidth.filter(|_| bytes > 0) {
             self.next_packet += time_of(bytes, rate);
         }
+    }
+
+    /// An ACK comes to a line: the one that it makes redundant goes.
+    fn filter(&mut self, now: Time, (own, line): (usize, usize), ack: (u32, &PureAck), buffer: &mut Buffer) {
+        let before = self.tins[own].waiting;
+        self.tins[own].filter(line, now, ack, buffer);
+        self.waiting -= before - self.tins[own].waiting;
+        self.charge_dropped(own);
     }
 
     /// The line that would hold the most bytes with the packet of `size` bytes that comes to line `to` of tin `own` loses
@@ -222,6 +238,7 @@ impl State {
         let Some(packet) = self.tins[number].lose_oldest(line, now, buffer) else { return false };
         self.waiting -= 1;
         buffer.drop(packet, DropCause::QueueFull);
+        self.charge_dropped(number);
         true
     }
 }
@@ -230,6 +247,10 @@ impl Held for State {
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
         let own = self.tin_of.get(&packet.flow).copied().unwrap_or(0);
         let line = self.tins[own].line_of(packet.flow);
+        let ack = buffer.take_ack();
+        if let Some(ack) = &ack {
+            self.filter(now, (own, line), (packet.flow, ack), buffer);
+        }
         let goes_at_once = self.waiting == 0 && self.next_packet <= now;
         let fits = |buffer: &mut Buffer| {
             if goes_at_once { buffer.fits(now, packet.size) } else { buffer.fits_waiting(now, packet.size) }
@@ -239,27 +260,33 @@ impl Held for State {
                 return Err(DropCause::QueueFull);
             }
         }
-        if self.waiting == 0 {
-            self.next_packet = self.next_packet.max(now);
+        if self.waiting == 0 && self.next_packet < now {
+            self.next_packet = now;
+            self.failsafe = now;
         }
         self.waiting += 1;
-        self.tins[own].push(line, now, packet, buffer, &mut self.rng);
+        self.tins[own].push((line, ack), now, packet, buffer, &mut self.rng);
         Ok(())
     }
 
     fn next_decision(&self) -> Time {
-        if self.waiting == 0 { Time::NEVER } else { self.next_packet }
+        if self.waiting == 0 { Time::NEVER } else { self.next_packet.min(self.failsafe) }
     }
 
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         let number = self.choose(now)?;
         let tin = &mut self.tins[number];
         let before = tin.waiting;
-        let packet = tin.take(now, self.parameters.overhead, buffer, &mut self.rng);
+        let packet = tin.take(now, buffer, &mut self.rng);
         self.waiting -= before - tin.waiting;
+        self.charge_dropped(number);
         let packet = packet?;
         self.charge(number, now, packet.size);
         Some(packet)
+    }
+
+    fn reads_acks(&self) -> bool {
+        self.parameters.ack_filter != AckFilter::Off
     }
 
     fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {

@@ -6,7 +6,7 @@
 use super::{Held, InService, Limits};
 use crate::dscp::Dscp;
 use crate::ledger::{DropCause, Ledger};
-use crate::packet::{Ecn, Packet};
+use crate::packet::{Ecn, Packet, PureAck};
 use crate::stats::{Backlog, Occupancy};
 use crate::transmitter::Transmitter;
 use dumbbell_units::{Duration, Time, claimed};
@@ -51,6 +51,7 @@ pub struct Buffer {
     /// Since the last time the link looked.
     dropped: Vec<(Waiting, DropCause)>,
     marked: u64,
+    ack: Option<PureAck>,
 }
 
 impl Buffer {
@@ -63,7 +64,14 @@ impl Buffer {
             is_idle: false,
             dropped: Vec::new(),
             marked: 0,
+            ack: None,
         }
+    }
+
+    /// What the arriving packet acknowledges, if it is a TCP segment without data and the queue
+    /// [reads ACKs](Held::reads_acks).
+    pub fn take_ack(&mut self) -> Option<PureAck> {
+        self.ack.take()
     }
 
     /// What waits; neither an arriving packet nor one that was taken out of its line counts.
@@ -151,6 +159,14 @@ impl Line {
         Some(packet)
     }
 
+    /// Takes the packet out that so many others are in front of.
+    pub fn remove(&mut self, place: usize, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
+        let packet = self.packets.remove(place)?;
+        self.bytes -= u64::from(packet.size);
+        buffer.occupancy.leave(now, packet.size);
+        Some(packet)
+    }
+
     /// The oldest packet.
     pub fn front(&self) -> Option<&Waiting> {
         self.packets.front()
@@ -172,6 +188,7 @@ impl Line {
 pub(crate) struct HeldQueue<P> {
     pub(crate) buffer: Buffer,
     discipline: Box<dyn Held>,
+    reads_acks: bool,
     packets: Store<P>,
     /// From when on the discipline has something for the transmitter.
     ready: Time,
@@ -181,7 +198,25 @@ pub(crate) struct HeldQueue<P> {
 
 impl<P: Packet> HeldQueue<P> {
     pub(crate) fn new(buffer: Buffer, discipline: Box<dyn Held>) -> HeldQueue<P> {
-        HeldQueue { buffer, discipline, packets: Store::default(), ready: Time::NEVER, decision: Time::NEVER }
+        let reads_acks = discipline.reads_acks();
+        HeldQueue {
+            buffer,
+            discipline,
+            reads_acks,
+            packets: Store::default(),
+            ready: Time::NEVER,
+            decision: Time::NEVER,
+        }
+    }
+
+    /// See [`Held::reads_acks`].
+    pub(crate) fn reads_acks(&self) -> bool {
+        self.reads_acks
+    }
+
+    /// What the packet acknowledges that is offered next.
+    pub(crate) fn read_ack(&mut self, ack: Option<PureAck>) {
+        self.buffer.ack = ack;
     }
 
     /// See [`Held::assign`].

@@ -244,6 +244,11 @@ pub trait Held: DynClone + fmt::Debug + Send {
     /// The packet that the transmitter gets now; `None` when there is none for it after all.
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting>;
 
+    /// Whether [`push`](Self::push) looks at what an arriving packet [acknowledges](Buffer::take_ack).
+    fn reads_acks(&self) -> bool {
+        false
+    }
+
     /// From now on the packets of a flow have this code point, or none of their own.
     fn assign(&mut self, _flow: u32, _dscp: Option<Dscp>) {}
 

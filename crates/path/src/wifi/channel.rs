@@ -15,7 +15,7 @@ use crate::dscp::Dscp;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
 use crate::link::{Change, Offer, Retimed};
 use crate::medium::{Measured, Medium, Port};
-use crate::packet::Packet;
+use crate::packet::{Packet, PureAck};
 use crate::stats::Backlog;
 use dumbbell_units::{Duration, Rng, Time, claimed};
 use std::collections::VecDeque;
@@ -247,6 +247,16 @@ impl<P: Packet + Send> Medium<P> for WifiChannel<P> {
         self.categories.set(flow, dscp.map(Dscp::category));
         for lane in &mut self.lanes {
             lane.assign(flow, dscp);
+        }
+    }
+
+    fn reads_acks(&self, port: Port) -> bool {
+        self.ports[usize::from(port)].lanes.into_iter().flatten().any(|lane| self.lanes[lane].reads_acks())
+    }
+
+    fn read_ack(&mut self, port: Port, ack: Option<PureAck>) {
+        for lane in self.ports[usize::from(port)].lanes.into_iter().flatten() {
+            self.lanes[lane].read_ack(ack);
         }
     }
 

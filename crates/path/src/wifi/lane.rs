@@ -7,7 +7,7 @@ use super::{AccessCategory, DeviceQueue, Wifi};
 use crate::config::LinkConfig;
 use crate::dscp::Dscp;
 use crate::ledger::Ledger;
-use crate::packet::Packet;
+use crate::packet::{Packet, PureAck};
 use crate::queue::{Buffer, HeldQueue, Limits};
 use crate::transmitter::Transmitter;
 use crate::{LinkRate, Offer};
@@ -73,6 +73,16 @@ impl<P: Packet> Lane<P> {
             Ok(()) => Offer::Accepted { departs: None },
             Err(cause) => ledger.drop_now(packet, cause),
         }
+    }
+
+    /// Whether the queue looks at what packets acknowledge.
+    pub(super) fn reads_acks(&self) -> bool {
+        self.queue.reads_acks()
+    }
+
+    /// What the packet acknowledges that comes next.
+    pub(super) fn read_ack(&mut self, ack: Option<PureAck>) {
+        self.queue.read_ack(ack);
     }
 
     /// From now on the packets of a flow have this code point.

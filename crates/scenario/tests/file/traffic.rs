@@ -141,7 +141,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("kind = \"web-pages\"\ncc = \"cubic\"\nobjects = 200000", "200000 objects on a page"),
         ("kind = \"web-pages\"\ncc = \"cubic\"\nobjects = { mean = 3 }", "traffic[0].objects"),
         ("kind = \"web-pages\"\ncc = \"cubic\"\ndocument = \"0B\"", "traffic[0].document"),
-        ("kind = \"web-pages\"\ncc = \"cubic\"\ndscp = \"af41\"", "traffic[0].dscp"),
+        ("kind = \"web-pages\"\ncc = \"cubic\"\ndscp = \"af55\"", "traffic[0].dscp"),
         ("kind = \"short-flows\"\nload = 0.5\nsize = \"1kB\"\ntransport = \"probe\"", "datagrams do not tell"),
         ("kind = \"incast\"\ncc = \"cubic\"\nservers = 2", "nothing says how large an answer is"),
         ("kind = \"incast\"\ncc = \"cubic\"\nservers = 0\nsize = \"1kB\"", "traffic[0].servers"),

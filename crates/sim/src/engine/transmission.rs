@@ -253,6 +253,9 @@ impl Engine<'_> {
             self.send_over_any(hop, written());
             return;
         };
+        if link.reads_acks() {
+            link.read_ack(written().pure_ack(&self.sacks));
+        }
         match link.offer_written(at, u32::from(size), &write) {
             Offer::Accepted { departs: Some(departs) } => {
                 if hop.is_bottleneck && !link.decides_late() {
@@ -311,6 +314,7 @@ impl Engine<'_> {
         if copy.kind.is_data() {
             self.flows[copy.flow as usize].traffic.copies += 1;
         }
+        self.read_ack(hop, &copy);
         match self.media.get_mut(hop.medium()).offer_copy(self.now, hop.port, copy) {
             Offer::Accepted { departs } | Offer::Duplicated { departs } => {
                 self.count_known_departure(hop, &copy, departs);
@@ -320,6 +324,14 @@ impl Engine<'_> {
                 self.count_drop(&copy);
                 None
             }
+        }
+    }
+
+    /// Tells a medium whose queue reads ACKs what the packet acknowledges that enters it next.
+    fn read_ack(&mut self, hop: Hop, packet: &Packet) {
+        let medium = self.media.get_mut(hop.medium());
+        if medium.reads_acks(hop.port) {
+            medium.read_ack(hop.port, packet.pure_ack(&self.sacks));
         }
     }
 
@@ -337,6 +349,7 @@ impl Engine<'_> {
     #[inline(never)]
     pub(super) fn send_over_any(&mut self, hop: Hop, packet: Packet) -> (Time, u32) {
         let mut accepted = 1;
+        self.read_ack(hop, &packet);
         let departs = match self.media.get_mut(hop.medium()).offer(self.now, hop.port, packet) {
             Offer::Accepted { departs } => {
                 self.count_known_departure(hop, &packet, departs);

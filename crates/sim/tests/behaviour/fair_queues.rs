@@ -82,3 +82,60 @@ fn pages_marked_as_urgent_load_sooner_beside_many_downloads() {
     assert!(urgent < 0.8 * plain && background > 1.2 * plain, "{urgent} s, {plain} s, {background} s");
     assert!(beside_background > beside_plain, "{beside_background} and {beside_plain} Mbit/s");
 }
+
+/// A download whose ACKs share a thin way up with an upload: filtered ACKs are never delivered, the upload gets their room, and
+/// the download does without them.
+#[test]
+fn filtered_acks_leave_their_room_to_an_upload() {
+    let measure = |filter: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "30s"
+            warmup = "5s"
+            record.series = false
+            [path]
+            rate = "10gbit"
+            rtt = "40ms"
+            buffer = "4MiB"
+            queue = {{ kind = "cake", bandwidth = "1mbit", tins = "besteffort", ack_filter = {filter} }}
+            reverse = {{ rate = "20mbit", buffer = "4MiB", queue = "cake" }}
+            [[flows]]
+            cc = "cubic"
+            direction = "down"
+            [[flows]]
+            cc = "cubic"
+            "#
+        ));
+        let way_up = |column: &str| run.link(column, 0);
+        let [drops, aqm, full, filtered] = ["drops", "drops_aqm", "drops_full", "drops_ack_filter"].map(way_up);
+        assert_eq!(drops, aqm + full + filtered, "{filter}");
+        (run.flows("goodput_mbps"), filtered / run.flows("acks")[0])
+    };
+    let (plain, none) = measure("false");
+    assert_eq!(none, 0.0);
+    for (filter, least) in [("true", 0.5), ("\"aggressive\"", 0.7)] {
+        let (goodputs, filtered) = measure(filter);
+        assert!(filtered > least && filtered < 1.0, "{filter}: {filtered} of the ACKs");
+        assert!(goodputs[1] > 1.2 * plain[1], "{filter}: {goodputs:?} and {plain:?} Mbit/s");
+        assert!(goodputs[0] > 0.95 * plain[0], "{filter}: {goodputs:?} and {plain:?} Mbit/s");
+    }
+}
+
+/// QUIC's ACKs are encrypted: the filter sees none.
+#[test]
+fn acks_of_quic_are_not_filtered() {
+    let run = run(r#"
+        duration = "10s"
+        [path]
+        rate = "10mbit"
+        rtt = "30ms"
+        queue = { kind = "cake", bandwidth = "200kbit", ack_filter = "aggressive" }
+        reverse = { rate = "20mbit" }
+        [[flows]]
+        cc = "cubic"
+        direction = "down"
+        transport = "quic"
+        "#);
+    assert!(run.link("arrivals", 0) > 500.0);
+    assert_eq!(run.link("drops_ack_filter", 0), 0.0);
+}

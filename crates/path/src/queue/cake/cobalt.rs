@@ -31,17 +31,17 @@ pub(super) struct Cobalt {
 }
 
 impl Cobalt {
-    /// About a packet that has waited for so long; `can_mark` if it is ECN-capable.
+    /// About a packet that has waited for so long; `can_mark` if it is ECN-capable. A delay counts only above `least`, too.
     pub(super) fn judge(
         &mut self,
         rules: &Rules,
         now: Time,
-        waited: Duration,
+        (waited, least): (Duration, Duration),
         can_mark: bool,
         rng: &mut Rng,
     ) -> Verdict {
         let mut is_due = self.is_due(now);
-        if waited > rules.target && waited > rules.packet_time * 4 {
+        if waited > rules.target && waited > least && waited > rules.packet_time * 4 {
             if !self.dropping {
                 self.dropping = true;
                 self.drop_next = self.after(now, rules);
@@ -132,7 +132,7 @@ mod tests {
     fn fates(cobalt: &mut Cobalt, ms: std::ops::Range<u64>, waited_ms: u64, can_mark: bool) -> Vec<(u64, Verdict)> {
         let waited = Duration::from_millis(waited_ms);
         let mut rng = Rng::new(1);
-        let judged = ms.map(|ms| (ms, cobalt.judge(&RULES, at(ms), waited, can_mark, &mut rng)));
+        let judged = ms.map(|ms| (ms, cobalt.judge(&RULES, at(ms), (waited, Duration::ZERO), can_mark, &mut rng)));
         judged.filter(|(_, fate)| *fate != Verdict::Pass).collect()
     }
 
@@ -167,7 +167,10 @@ mod tests {
         let slow = Rules { packet_time: Duration::from_millis(12), ..RULES };
         let mut cobalt = Cobalt::default();
         let mut rng = Rng::new(1);
-        let mut judge = |ms, waited_ms| cobalt.judge(&slow, at(ms), Duration::from_millis(waited_ms), false, &mut rng);
+        let mut judge = |ms, waited_ms| {
+            let waited = (Duration::from_millis(waited_ms), Duration::ZERO);
+            cobalt.judge(&slow, at(ms), waited, false, &mut rng)
+        };
         assert!((0..1_000).all(|ms| judge(ms, 48) == Verdict::Pass));
         assert!((1_000..2_000).any(|ms| judge(ms, 49) == Verdict::Drop));
     }

@@ -183,3 +183,119 @@ fn a_voice_flow_below_its_part_does_not_wait_for_the_turns_of_others() {
     let plain = worst_ms(None);
     assert!(plain > 100.0, "without a code point it takes turns with the others: {plain} ms");
 }
+
+#[test]
+fn cells_take_their_time_of_the_shaper() {
+    let mut link = Bottleneck::new(Cake { framing: Framing::Atm, overhead: 10, ..shaped(4) }, packets(200));
+    link.offer_burst(at(0), [0], 10, Ecn::NotEct);
+    link.drain();
+    // 1510 bytes need 32 cells.
+    let cells = 32 * 53 * 8 * 1_000_000_000 / 4_000_000;
+    assert!(link.arrived.windows(2).all(|pair| pair[1].0.since(pair[0].0).as_nanos() == cells));
+}
+
+/// Offers ACKs of a flow, in the order of their numbers, at one instant.
+fn offer_acks(link: &mut Bottleneck, now: Time, flow: u32, numbers: std::ops::Range<u32>) {
+    for number in numbers {
+        link.link.read_ack(Some(PureAck { number, ..PureAck::default() }));
+        link.offer(now, TestPacket { size: 40, ..TestPacket::of(flow, Ecn::NotEct) });
+    }
+    link.link.read_ack(None);
+}
+
+/// How many of 20 ACKs that wait behind a packet arrive, of each of two flows.
+fn acks_that_arrive(ack_filter: AckFilter) -> ([usize; 2], Bottleneck) {
+    let mut link = Bottleneck::new(Cake { ack_filter, ..shaped(1) }, packets(200));
+    link.offer_burst(at(0), [9], 1, Ecn::NotEct);
+    for flow in [0, 1] {
+        offer_acks(&mut link, at(1), flow, 1..21);
+    }
+    link.drain();
+    ([0, 1].map(|flow| link.arrived.iter().filter(|(_, packet)| packet.flow == flow).count()), link)
+}
+
+#[test]
+fn of_acks_that_wait_two_remain_or_one_and_the_last_is_among_them() {
+    let ([first, second], link) = acks_that_arrive(AckFilter::Off);
+    assert_eq!((first, second, link.dropped.len()), (20, 20, 0));
+    for (ack_filter, remain) in [(AckFilter::On, 2), (AckFilter::Aggressive, 1)] {
+        let (arrived, mut link) = acks_that_arrive(ack_filter);
+        assert_eq!(arrived, [remain; 2]);
+        assert!(link.dropped.iter().all(|(_, cause)| *cause == DropCause::AckFilter));
+        // They are numbered behind the first packet.
+        let last: Vec<u64> = link.arrived.iter().map(|(_, packet)| packet.number).collect();
+        assert!(last.contains(&20) && last.contains(&40), "{last:?}");
+        let counters = link.counters();
+        assert_eq!(counters.filtered_acks.packets as usize, 40 - 2 * remain);
+        assert_eq!(counters.queue_drops(), counters.filtered_acks);
+        assert_eq!(counters.departures.packets as usize, 1 + 2 * remain);
+    }
+}
+
+#[test]
+fn data_between_acks_stays_and_a_replaced_ack_makes_room() {
+    let mut link = Bottleneck::new(Cake { ack_filter: AckFilter::On, ..shaped(1) }, packets(4));
+    link.offer_burst(at(0), [9], 1, Ecn::NotEct);
+    offer_acks(&mut link, at(1), 0, 1..3);
+    link.offer_burst(at(1), [0], 1, Ecn::NotEct);
+    offer_acks(&mut link, at(1), 0, 3..30);
+    link.drain();
+    let sizes: Vec<u32> = link.arrived.iter().map(|(_, packet)| packet.size).collect();
+    assert_eq!(sizes, [1_500, 1_500, 40, 40], "no ACK was dropped for want of room: {:?}", link.dropped.last());
+    assert_eq!(link.counters().dropped_full.packets, 0);
+}
+
+/// Shares of flow 0 and of flows 1 to 3, which have a host in common.
+fn shares_of_hosts(isolation: Isolation, hosts: &[&[u32]], destinations: &[&[u32]]) -> [f64; 4] {
+    let groups = |of: &[&[u32]]| of.iter().map(|flows| flows.to_vec()).collect();
+    let cake = Cake { isolation, hosts: groups(hosts), destinations: groups(destinations), ..shaped(8) };
+    shares(cake, [None; 4], &[0, 1, 2, 3])
+}
+
+#[test]
+fn turns_are_equal_between_whom_isolation_says() {
+    const ONE_HOST: &[&[u32]] = &[&[1, 2, 3]];
+    let by_host = [0.5, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0];
+    assert_shares(shares_of_hosts(Isolation::TripleIsolate, ONE_HOST, &[]), by_host);
+    assert_shares(shares_of_hosts(Isolation::TripleIsolate, &[], ONE_HOST), by_host);
+    assert_shares(shares_of_hosts(Isolation::DualSrchost, ONE_HOST, &[]), by_host);
+    assert_shares(shares_of_hosts(Isolation::DualDsthost, &[], ONE_HOST), by_host);
+    assert_shares(shares_of_hosts(Isolation::Flows, &[], &[]), [0.25; 4]);
+    // The flows of a host wait in one line, and the first has sent all of its packets before the next ones come to theirs.
+    assert_shares(shares_of_hosts(Isolation::Srchost, ONE_HOST, &[]), [0.5, 0.5, 0.0, 0.0]);
+    assert_shares(shares_of_hosts(Isolation::Dsthost, &[], ONE_HOST), [0.5, 0.5, 0.0, 0.0]);
+}
+
+#[test]
+fn with_ingress_dropped_packets_take_their_time_and_the_failsafe_lets_some_through() {
+    let sent = |ingress| {
+        let mut link = Bottleneck::new(Cake { ingress, ..shaped(6) }, packets(10_000));
+        // 12 Mbit/s of packets that nothing slows down.
+        for number in 0..10_000 {
+            link.offer(at(number * MS), TestPacket::of(0, Ecn::NotEct));
+        }
+        link.run_until(at(10_000 * MS));
+        let counters = link.counters();
+        (counters.departures.packets as f64 / 5_000.0, counters.dropped_aqm.packets)
+    };
+    let (plain, _) = sent(false);
+    let (ingress, dropped) = sent(true);
+    assert!((plain - 1.0).abs() < 0.01, "{plain} of the rate");
+    assert!(dropped > 500 && ingress < 0.95 && ingress >= 0.66, "{ingress} of the rate, {dropped} dropped");
+}
+
+#[test]
+fn with_ingress_a_delay_of_two_packets_a_bulk_flow_is_no_reason_to_drop() {
+    let drops = |ingress| {
+        let mut link = Bottleneck::new(Cake { ingress, ..shaped(12) }, packets(10_000));
+        // Two packets of each of ten flows wait at all times, so that each packet has waited 20 ms.
+        link.offer_burst(at(0), 0..10, 2, Ecn::NotEct);
+        for number in 0..3_000 {
+            let flow = u32::try_from(number % 10).unwrap();
+            link.offer(at(number * MS + MS / 2), TestPacket::of(flow, Ecn::NotEct));
+        }
+        link.counters().dropped_aqm.packets
+    };
+    assert!(drops(false) > 5, "{}", drops(false));
+    assert_eq!(drops(true), 0);
+}

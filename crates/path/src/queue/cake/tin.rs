@@ -1,11 +1,15 @@
 //! A tin: the flows of one class, which take turns.
 
+use super::Cake;
+use super::ack_filter::{AckFilter, Waits, redundant};
 use super::cobalt::{Cobalt, Rules};
+use super::hosts::{Ends, Hosts, joined_lines};
+use super::wire::Wire;
 use crate::ledger::DropCause;
-use crate::packet::Ecn;
+use crate::packet::{Ecn, PureAck};
 use crate::queue::flows::{Classifier, Turns, line_at, longest};
 use crate::queue::{Buffer, FULL_PACKET, Line, Verdict, Waiting, time_of};
-use dumbbell_units::{Rate, Rng, Time};
+use dumbbell_units::{Duration, Rate, Rng, Time};
 use std::collections::{HashMap, VecDeque};
 
 /// Bytes that a flow may send each turn: what the tin sends in 1/4096 s, within these.
@@ -22,10 +26,17 @@ pub(super) struct Tin {
     turns: Turns,
     /// Empty flows that COBALT still knows something of.
     decaying: VecDeque<usize>,
-    /// The host of each flow that shares one.
-    host_of: HashMap<u32, usize>,
-    /// Bulk flows of each host.
-    bulk_of: Vec<u32>,
+    hosts: Hosts,
+    /// For each flow that waits in the line of another one: that flow.
+    joined: HashMap<u32, u32>,
+    /// How many flows are bulk.
+    bulk: u32,
+    ack_filter: AckFilter,
+    /// Dropped packets take their time of the rate, too.
+    ingress: bool,
+    /// Bytes that dropped packets take of the shaper's rate, and have not been charged there.
+    owed: u64,
+    wire: Wire,
     pub(super) waiting: u64,
     pub(super) next_packet: Time,
     /// Without a rate: the bytes that it gets each turn, and those that are left.
@@ -39,7 +50,25 @@ struct Flow {
     cobalt: Cobalt,
     deficit: i64,
     set: Set,
-    host: Option<usize>,
+    ends: Ends,
+    /// What each packet of the line acknowledges, where ACKs are filtered.
+    acks: VecDeque<Waits>,
+}
+
+impl Flow {
+    fn pop(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
+        self.acks.pop_front();
+        self.line.pop(now, buffer)
+    }
+}
+
+/// What comes of the turn of a flow.
+enum Served {
+    Packet(Waiting),
+    /// A drop took its time: the flow may have used up its turn.
+    Turn,
+    /// Nothing waited.
+    Nothing,
 }
 
 /// Where a flow stands.
@@ -56,19 +85,23 @@ enum Set {
 }
 
 impl Tin {
-    pub(super) fn new(rate: Option<Rate>, weight: i64, rules: Rules, hosts: &[Vec<u32>], lines: Rng) -> Tin {
+    pub(super) fn new(rate: Option<Rate>, weight: i64, parameters: &Cake, lines: Rng) -> Tin {
         let per_turn = rate.map_or(QUANTA.1, |rate| rate.as_bits_per_sec() / 8 / 4_096);
-        let groups = (0..).zip(hosts);
         Tin {
             rate,
-            rules,
+            rules: parameters.rules(rate),
             quantum: i64::try_from(per_turn.clamp(QUANTA.0, QUANTA.1)).unwrap_or(i64::MAX),
             classifier: Classifier::new(None, lines),
             flows: Vec::new(),
             turns: Turns::default(),
             decaying: VecDeque::new(),
-            host_of: groups.flat_map(|(host, flows)| flows.iter().map(move |flow| (*flow, host))).collect(),
-            bulk_of: vec![0; hosts.len()],
+            hosts: Hosts::new(parameters),
+            joined: joined_lines(parameters),
+            bulk: 0,
+            ack_filter: parameters.ack_filter,
+            ingress: parameters.ingress,
+            owed: 0,
+            wire: parameters.wire(),
             waiting: 0,
             next_packet: Time::ZERO,
             weight,
@@ -78,24 +111,47 @@ impl Tin {
 
     /// The number of the line of a flow.
     pub(super) fn line_of(&mut self, flow: u32) -> usize {
-        let number = self.classifier.line_of(flow);
-        line_at(&mut self.flows, number).host = self.host_of.get(&flow).copied();
+        let number = self.classifier.line_of(self.joined.get(&flow).copied().unwrap_or(flow));
+        line_at(&mut self.flows, number).ends = self.hosts.of(flow);
         number
     }
 
+    /// An ACK comes to a line: the one that it makes redundant is dropped.
+    pub(super) fn filter(&mut self, line: usize, now: Time, (of, ack): (u32, &PureAck), buffer: &mut Buffer) {
+        let flow = &mut self.flows[line];
+        let is_aggressive = self.ack_filter == AckFilter::Aggressive;
+        let Some(place) = redundant(flow.acks.iter(), of, ack, is_aggressive) else { return };
+        flow.acks.remove(place);
+        let Some(packet) = flow.line.remove(place, now, buffer) else { return };
+        self.waiting -= 1;
+        self.charge_dropped(now, packet.size);
+        buffer.drop(packet, DropCause::AckFilter);
+    }
+
     /// A packet comes to a line.
-    pub(super) fn push(&mut self, line: usize, now: Time, packet: Waiting, buffer: &mut Buffer, rng: &mut Rng) {
+    pub(super) fn push(
+        &mut self,
+        (line, ack): (usize, Option<PureAck>),
+        now: Time,
+        packet: Waiting,
+        buffer: &mut Buffer,
+        rng: &mut Rng,
+    ) {
         if self.waiting == 0 {
             self.next_packet = self.next_packet.max(now);
         }
         self.waiting += 1;
-        self.flows[line].line.push(packet, buffer);
+        let flow = &mut self.flows[line];
+        if self.ack_filter != AckFilter::Off {
+            flow.acks.push_back(ack.map(|ack| (packet.flow, ack)));
+        }
+        flow.line.push(packet, buffer);
         self.wake(line, rng);
     }
 
     /// What a flow gets each turn: its share of what its host gets, rounded at random.
     fn turn_of(&self, number: usize, rng: &mut Rng) -> i64 {
-        let load = self.flows[number].host.map_or(1, |host| self.bulk_of[host].max(1));
+        let load = self.hosts.load(self.flows[number].ends);
         if load == 1 {
             return self.quantum;
         }
@@ -105,16 +161,14 @@ impl Tin {
 
     fn join_bulk(&mut self, number: usize) {
         self.flows[number].set = Set::Bulk;
-        if let Some(host) = self.flows[number].host {
-            self.bulk_of[host] += 1;
-        }
+        self.bulk += 1;
+        self.hosts.join_bulk(self.flows[number].ends);
     }
 
     fn leave_bulk(&mut self, number: usize) {
-        if self.flows[number].set == Set::Bulk
-            && let Some(host) = self.flows[number].host
-        {
-            self.bulk_of[host] -= 1;
+        if self.flows[number].set == Set::Bulk {
+            self.bulk -= 1;
+            self.hosts.leave_bulk(self.flows[number].ends);
         }
     }
 
@@ -146,7 +200,7 @@ impl Tin {
     }
 
     /// The next packet by the turns of its flows.
-    pub(super) fn take(&mut self, now: Time, overhead: u32, buffer: &mut Buffer, rng: &mut Rng) -> Option<Waiting> {
+    pub(super) fn take(&mut self, now: Time, buffer: &mut Buffer, rng: &mut Rng) -> Option<Waiting> {
         if let Some(number) = self.decaying.pop_front() {
             self.rest(number, now);
         }
@@ -161,32 +215,63 @@ impl Tin {
                 self.turns.postpone_first();
                 continue;
             }
-            if let Some(packet) = self.serve(number, now, buffer, rng) {
-                self.flows[number].deficit -= i64::from(packet.size + overhead);
-                return Some(packet);
+            match self.serve(number, now, buffer, rng) {
+                Served::Packet(packet) => {
+                    self.flows[number].deficit -= self.taken_by(packet.size);
+                    return Some(packet);
+                }
+                Served::Turn => {}
+                Served::Nothing => {
+                    self.turns.leave_first();
+                    self.rest(number, now);
+                }
             }
-            self.turns.leave_first();
-            self.rest(number, now);
         }
         None
     }
 
     /// Takes the packet of a flow that COBALT lets pass; its last one is never dropped.
-    fn serve(&mut self, number: usize, now: Time, buffer: &mut Buffer, rng: &mut Rng) -> Option<Waiting> {
-        let flow = &mut self.flows[number];
+    fn serve(&mut self, number: usize, now: Time, buffer: &mut Buffer, rng: &mut Rng) -> Served {
+        // Where drops count, a delay is no reason as long as each bulk flow has two packets.
+        let least = if self.ingress { self.rules.packet_time * (2 * u64::from(self.bulk)) } else { Duration::ZERO };
         loop {
-            let mut packet = flow.line.pop(now, buffer)?;
+            let flow = &mut self.flows[number];
+            let Some(mut packet) = flow.pop(now, buffer) else { return Served::Nothing };
             self.waiting -= 1;
             let can_mark = packet.ecn() != Ecn::NotEct;
-            let verdict = flow.cobalt.judge(&self.rules, now, packet.waited(now), can_mark, rng);
+            let verdict = flow.cobalt.judge(&self.rules, now, (packet.waited(now), least), can_mark, rng);
             if verdict == Verdict::Mark {
                 buffer.mark(&mut packet);
             }
             if verdict != Verdict::Drop || flow.line.front().is_none() {
-                return Some(packet);
+                return Served::Packet(packet);
             }
+            let size = packet.size;
             buffer.drop(packet, DropCause::Aqm);
+            if self.ingress {
+                self.flows[number].deficit -= self.taken_by(size);
+                self.charge_dropped(now, size);
+                return Served::Turn;
+            }
         }
+    }
+
+    fn taken_by(&self, size: u32) -> i64 {
+        i64::try_from(self.wire.bytes(size)).unwrap_or(i64::MAX)
+    }
+
+    /// A packet was dropped: where drops count it takes its time all the same.
+    fn charge_dropped(&mut self, now: Time, size: u32) {
+        if self.ingress {
+            let bytes = self.wire.bytes(size);
+            self.charge(now, bytes);
+            self.owed += bytes;
+        }
+    }
+
+    /// Bytes that dropped packets take of the shaper's rate and were not told before.
+    pub(super) fn take_owed(&mut self) -> u64 {
+        std::mem::take(&mut self.owed)
     }
 
     /// Without a rate: whether it has something to send and has not had its share.
@@ -224,8 +309,9 @@ impl Tin {
     pub(super) fn lose_oldest(&mut self, line: usize, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         let flow = &mut self.flows[line];
         flow.cobalt.was_full(&self.rules, now);
-        let packet = flow.line.pop(now, buffer)?;
+        let packet = flow.pop(now, buffer)?;
         self.waiting -= 1;
+        self.charge_dropped(now, packet.size);
         Some(packet)
     }
 
