@@ -351,6 +351,16 @@ LIMITED = [
     ({}, {"cc": "cubic", "bytes": "1MB"}, "its size"),
     ({"loss": "2%"}, {"cc": "reno"}, "its congestion window, which"),
     ({}, {"cc": "cubic", "transport": {"receive_window": "20kB"}}, "the receiver's window or the send buffer"),
+    (
+        {},
+        {"cc": "cubic", "read_rate": "2mbit", "transport": {"receive_window": "64kB"}},
+        "the receive window, because of its receiver",
+    ),
+    (
+        {},
+        {"cc": "cubic", "read_rate": {"on": "1s", "off": "1s"}, "transport": {"receive_window": "64kB"}},
+        "the receive window, because its receiver pauses",
+    ),
     ({"loss": "100%"}, {"cc": "cubic"}, "nothing arrived"),
     ({"reverse": {"rate": "150kbit", "buffer": "50packets"}}, {"cc": "bbr", "bytes": "3MB"}, "the way back"),
     ({"policer": {"rate": "10mbit", "burst": "5packets"}}, {"cc": "cubic"}, "the policer of bottleneck"),

@@ -88,19 +88,22 @@ class _Offer:
     mbps: float | None
     """Its rate, where it has a constant one."""
     changes: bool
-    read: str | None
-    """The rate at which its receiver reads, where that is given: a rate, or how it changes."""
+    read_mbps: float | None
+    """The rate at which its receiver reads, where that is constant."""
+    read_changes: bool
 
     @classmethod
     def of(cls, block: str) -> _Offer:
         """From the block of a flow in the resolved form."""
         constant = re.search(r'^(?:app = \{.*)?rate = "([^"]+)"', block, re.MULTILINE)
         read = None if constant is None else _core.quantity(constant[1])
-        reader = re.search(r"^read_rate = (.*)", block, re.MULTILINE)
+        reader = re.search(r'^read_rate = "([^"]+)"', block, re.MULTILINE)
+        reads = None if reader is None else _core.quantity(reader[1])
         return cls(
             None if read is None else read[0],
             re.search(r"^rate = \{", block, re.MULTILINE) is not None,
-            None if reader is None else reader[1].strip('"'),
+            None if reads is None else reads[0],
+            re.search(r"^read_rate = \{", block, re.MULTILINE) is not None,
         )
 
 
@@ -116,6 +119,9 @@ def _of_flow(row: dict[str, Any], offer: _Offer, samples: pl.DataFrame, setup: S
         return "nothing arrived", f"{row['rto_count_total']} retransmission timeouts"
     if offer.mbps is not None and goodput >= OFFERED * offer.mbps:
         return "its application", f"which offers {offer.mbps:.3g} Mbit/s and gets {goodput:.3g}"
+    if offer.read_mbps is not None and goodput >= OFFERED * offer.read_mbps:
+        reads = f"which reads {offer.read_mbps:.3g} Mbit/s, and {goodput:.3g} arrive"
+        return "the receive window, because of its receiver", reads
     own = Subject(str(row["label"]), "flows", (index,))
     forward, back = setup.forward(own), setup.back(own)
     if (acks := _busiest(back)) is not None and (acks.usage or 0.0) >= BUSY:
@@ -140,8 +146,8 @@ def _of_flow(row: dict[str, Any], offer: _Offer, samples: pl.DataFrame, setup: S
         return f"its congestion window{losses}", shown
     if _is_paced(samples, row["throughput_mbps"] or 0.0):
         return "its pacing rate", shown
-    if offer.read is not None:
-        return "the receive window: its receiver reads slowly", f"it reads {offer.read}; {shown}"
+    if offer.read_changes:
+        return "the receive window, because its receiver pauses or reads slowly", shown
     return "the receiver's window or the send buffer", shown
 
 
