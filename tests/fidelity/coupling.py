@@ -12,17 +12,14 @@ by the coupling alone, with 1 ms, the default, bursts of the unpaced sender are 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
-import socket
-import struct
-import subprocess
 import sys
 import time
 from pathlib import Path
 from select import POLLIN, POLLOUT, poll
 from statistics import median
 
+import hosts
 import own
 import polars as pl
 from rich.console import Console
@@ -35,58 +32,14 @@ RATES_MBPS, RTTS_MS, STEPS_MS = (40, 100), (5, 10, 20, 50, 100), (60, 1)
 FLOWS = ("dctcp", "cubic")
 WARMUP_S = 20.0
 PORT = 5000
-TCP_INFO_BYTES, BYTES_ACKED = 248, 120
-"""``struct tcp_info``, and where ``tcpi_bytes_acked`` lies in it."""
-CLONE_NEWNET = 0x40000000
-
-
-def build(tc: str, rate_mbps: int, rtt_ms: int, step_ms: int) -> None:
-    """Sender, router and receiver in namespaces; the router's way to the receiver is the bottleneck."""
-    for name in ("sender", "router", "receiver"):
-        _ip(f"netns add {name}")
-        _ip(f"-n {name} link set lo up")
-    for host, network in (("sender", 1), ("receiver", 2)):
-        _ip(f"link add to_{host} netns router type veth peer name eth netns {host}")
-        for where, device, last in ((host, "eth", 1), ("router", f"to_{host}", 2)):
-            _ip(f"-n {where} addr add 10.0.{network}.{last}/24 dev {device}")
-            # No buffers larger than a packet: not from the device, and not for it.
-            _ip(f"-n {where} link set {device} gso_max_segs 1 txqueuelen 10000 up")
-        _ip(f"-n {host} route add default via 10.0.{network}.2")
-        _inside(host, "sysctl -q net.ipv4.tcp_no_metrics_save=1")
-        _inside(host, "sysctl -q net.ipv4.tcp_wmem='4096 87380 134217728' net.ipv4.tcp_rmem='4096 131072 134217728'")
-    _inside("router", "sysctl -q net.ipv4.ip_forward=1")
-    shaper = f"{tc} qdisc add dev to_receiver"
-    _inside("router", f"{shaper} root handle 1: tbf rate {rate_mbps}mbit burst 1600 limit 200mb")
-    _inside("router", f"{shaper} parent 1:1 handle 10: dualpi2 limit 10000 any_ect step_thresh {step_ms}ms")
-    _inside("receiver", f"{tc} qdisc add dev eth root netem delay {rtt_ms}ms limit 100000")
-
-
-def _ip(arguments: str) -> None:
-    subprocess.run(["ip", *arguments.split()], check=True)
-
-
-def _inside(host: str, command: str) -> None:
-    subprocess.run(["ip", "netns", "exec", host, "sh", "-c", command], check=True)
-
-
-def _enter(host: str) -> None:
-    with Path(f"/run/netns/{host}").open() as namespace:
-        if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), f"setns {host}")
-
-
-def _socket(algorithm: str) -> socket.socket:
-    one = socket.socket()
-    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm.encode())
-    return one
 
 
 def receive() -> None:
     """Reads what comes. DCTCP echoes marks only if the receiver's socket has it, too."""
-    _enter("receiver")
+    hosts.enter("receiver")
     listening = []
     for index, algorithm in enumerate(FLOWS):
-        one = _socket(algorithm)
+        one = hosts.tcp_socket(algorithm)
         one.bind(("", PORT + index))
         one.listen(1)
         listening.append(one)
@@ -101,12 +54,12 @@ def receive() -> None:
 
 def send(seconds: float) -> list[float]:
     """Sends as fast as it goes; the rates of the flows in Mbit/s from the end of the warm-up on."""
-    _enter("sender")
+    hosts.enter("sender")
     time.sleep(0.1)
     waiting, data = poll(), bytes(1 << 18)
-    sockets = [_socket(algorithm) for algorithm in FLOWS]
+    sockets = [hosts.tcp_socket(algorithm) for algorithm in FLOWS]
     for index, one in enumerate(sockets):
-        one.connect(("10.0.2.1", PORT + index))
+        one.connect((hosts.address("receiver"), PORT + index))
         one.setblocking(False)
         waiting.register(one, POLLOUT)
     by_number = {one.fileno(): one for one in sockets}
@@ -116,27 +69,24 @@ def send(seconds: float) -> list[float]:
         while (left := end - time.monotonic()) > 0:
             for number, _ in waiting.poll(left * 1e3 + 1):
                 by_number[number].send(data)
-        acked.append([_bytes_acked(one) for one in sockets])
+        acked.append([hosts.bytes_acked(one) for one in sockets])
     return [(end - start) * 8 / 1e6 / (seconds - WARMUP_S) for start, end in zip(*acked, strict=True)]
-
-
-def _bytes_acked(one: socket.socket) -> int:
-    info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
-    return int(struct.unpack_from("Q", info, BYTES_ACKED)[0])
 
 
 def record(tc: str, seconds: float, runs: int) -> None:
     """Measures all cases, and keeps each at once. Each has namespaces of its own, which end with it."""
     for run in range(1, runs + 1):
         for step_ms, rate_mbps, rtt_ms in ((s, r, t) for s in STEPS_MS for r in RATES_MBPS for t in RTTS_MS):
-            build(tc, rate_mbps, rtt_ms, step_ms)
+            shaper = f"root handle 1: tbf rate {rate_mbps}mbit burst 1600 limit 200mb"
+            queue = f"parent 1:1 handle 10: dualpi2 limit 10000 any_ect step_thresh {step_ms}ms"
+            hosts.build(tc, {"receiver": (shaper, queue)}, {"receiver": rtt_ms})
             child = os.fork()
             if child == 0:
                 receive()
             rates = send(seconds)
             os.kill(child, 9)
             os.waitpid(child, 0)
-            _leave()
+            hosts.leave()
             case = {"rate_mbps": rate_mbps, "rtt_ms": rtt_ms, "step_ms": step_ms, "run": run}
             measured = {f"{cc}_mbps": round(rate, 3) for cc, rate in zip(FLOWS, rates, strict=True)}
             keep(case | measured | {"kernel": os.uname().release})
@@ -151,14 +101,6 @@ def keep(row: dict[str, int | float | str]) -> None:
     written = RECORDED.with_suffix(".new")
     rows.sort("step_ms", "rate_mbps", "rtt_ms", "run", descending=[True, False, False, False]).write_csv(written)
     written.replace(RECORDED)
-
-
-def _leave() -> None:
-    """Back to the first namespace; the others are removed."""
-    with Path("/proc/1/ns/net").open() as namespace:
-        ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET)
-    for name in ("sender", "router", "receiver"):
-        _ip(f"netns del {name}")
 
 
 def simulate(rate_mbps: int, rtt_ms: int, step_ms: int, cc: str, seeds: int) -> float:
