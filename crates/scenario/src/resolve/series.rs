@@ -121,51 +121,11 @@ pub(crate) fn read_series(text: &str, quantity: Quantity, columns: &Columns) -> 
         rows.remove(0);
     }
     let layout = Layout::new(&headings, is_named, quantity, columns)?;
-    let dates = match (&layout.time.1, rows.first()) {
-        (None, Some((_, row))) => date(row.get(layout.time.0).unwrap_or_default()).is_some(),
-        _ => false,
-    };
-    let time_name = &headings[layout.time.0];
-    let time_unit = match (layout.time.1, dates) {
-        (Some(unit), _) => Some(unit),
-        (None, true) => None,
-        (None, false) => {
-            let units = words(TIME_UNITS).join(", ");
-            return Err(format!("its column `{time_name}` names no unit: write `time_unit`, one of {units}"));
-        }
-    };
+    let time_unit = unit_of_times(&layout, &headings, rows.first().map(|(_, row)| row))?;
     if rows.len() > MAX_ROWS {
         return Err(format!("it has {} rows: allowed are {MAX_ROWS}", rows.len()));
     }
-    let mut found: Vec<(i128, f64)> = Vec::with_capacity(rows.len());
-    let (most, most_in_words) = quantity.most();
-    for (line, row) in &rows {
-        let wrong = |column: usize, why: &str| {
-            let read: String = row.get(column).unwrap_or_default().chars().take(SHOWN).collect();
-            format!("line {line}, column `{}`, reads {read:?}: {why}", headings[column])
-        };
-        let cell = row.get(layout.time.0).unwrap_or_default();
-        let instant = match time_unit {
-            Some(unit) => {
-                nanos(cell, unit).ok_or_else(|| wrong(layout.time.0, "expected a time, a number of 0 or more"))?
-            }
-            None => date(cell).ok_or_else(|| wrong(layout.time.0, "expected a date such as 2026-01-31 12:00:05"))?,
-        };
-        if found.last().is_some_and(|(before, _)| instant <= *before) {
-            return Err(wrong(
-                layout.time.0,
-                "it is not later than the row before it, and rows must be in the order of time",
-            ));
-        }
-        let (column, factor) = layout.value;
-        let value = number(row.get(column).unwrap_or_default()).filter(|value| *value >= 0.0);
-        let value =
-            value.ok_or_else(|| wrong(column, "expected a number of 0 or more; remove rows without a value"))?;
-        if value * factor > most {
-            return Err(wrong(column, &format!("allowed: at most {most_in_words}")));
-        }
-        found.push((instant, value * factor));
-    }
+    let found = measurements(&rows, &headings, &layout, time_unit, quantity)?;
     let origin = found.first().map_or(0, |(start, _)| *start);
     let steps =
         found.into_iter().map(|(start, value)| Some((Time::from_nanos(u64::try_from(start - origin).ok()?), value)));
@@ -182,6 +142,52 @@ pub(crate) fn read_series(text: &str, quantity: Quantity, columns: &Columns) -> 
     spans.sort_unstable();
     let last = steps[steps.len() - 1].0.since(Time::ZERO);
     Ok(Series { length: last + spans[spans.len() / 2], steps })
+}
+
+/// Unit of the times in nanoseconds; `None` for dates.
+fn unit_of_times(layout: &Layout, headings: &[String], first: Option<&StringRecord>) -> Result<Option<f64>, String> {
+    let (column, unit) = layout.time;
+    let are_dates = first.and_then(|row| date(row.get(column)?)).is_some();
+    if unit.is_some() || are_dates {
+        return Ok(unit);
+    }
+    let units = words(TIME_UNITS).join(", ");
+    Err(format!("its column `{}` names no unit: write `time_unit`, one of {units}", headings[column]))
+}
+
+/// The instant of each row in nanoseconds, and its value in base units.
+fn measurements(
+    rows: &[(u64, StringRecord)],
+    headings: &[String],
+    layout: &Layout,
+    time_unit: Option<f64>,
+    quantity: Quantity,
+) -> Result<Vec<(i128, f64)>, String> {
+    let (times, (values, factor)) = (layout.time.0, layout.value);
+    let (most, most_in_words) = quantity.most();
+    let mut found: Vec<(i128, f64)> = Vec::with_capacity(rows.len());
+    for (line, row) in rows {
+        let wrong = |column: usize, why: &str| {
+            let read: String = row.get(column).unwrap_or_default().chars().take(SHOWN).collect();
+            format!("line {line}, column `{}`, reads {read:?}: {why}", headings[column])
+        };
+        let cell = row.get(times).unwrap_or_default();
+        let instant = match time_unit {
+            Some(unit) => nanos(cell, unit).ok_or_else(|| wrong(times, "expected a time, a number of 0 or more"))?,
+            None => date(cell).ok_or_else(|| wrong(times, "expected a date such as 2026-01-31 12:00:05"))?,
+        };
+        if found.last().is_some_and(|(before, _)| instant <= *before) {
+            return Err(wrong(times, "it is not later than the row before it, and rows must be in the order of time"));
+        }
+        let value = number(row.get(values).unwrap_or_default()).filter(|value| *value >= 0.0);
+        let value =
+            value.ok_or_else(|| wrong(values, "expected a number of 0 or more; remove rows without a value"))?;
+        if value * factor > most {
+            return Err(wrong(values, &format!("allowed: at most {most_in_words}")));
+        }
+        found.push((instant, value * factor));
+    }
+    Ok(found)
 }
 
 /// Which cells of a row are meant: each with its unit in base units.
