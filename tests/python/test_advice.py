@@ -284,10 +284,13 @@ def test_a_recording_is_read_in_both_formats(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("t,mbit\n1,2\n", "none of its columns (t, mbit) is named like a rate"),
-        ("time_s,rate_mbps\n0,1\n1,fast\n", "line 3, column `rate_mbps`, reads \"fast\": expected a number"),
-        ("time_s,rate_mbps\n0,1\n1\n", "line 3, column `rate_mbps`, reads \"\": expected a number"),
-        ("time_s,rate_mbps\n0,1\n1,-2\n", "line 3, column `rate_mbps`, reads \"-2\": expected a number"),
-        ("time_s,rate_mbps\n0,1\n2,1\n1,1\n", "line 4, column `time_s`, reads \"1\": it is not later than the row before it"),
+        ("time_s,rate_mbps\n0,1\n1,fast\n", 'line 3, column `rate_mbps`, reads "fast": expected a number'),
+        ("time_s,rate_mbps\n0,1\n1\n", 'line 3, column `rate_mbps`, reads "": expected a number'),
+        ("time_s,rate_mbps\n0,1\n1,-2\n", 'line 3, column `rate_mbps`, reads "-2": expected a number'),
+        (
+            "time_s,rate_mbps\n0,1\n2,1\n1,1\n",
+            'line 4, column `time_s`, reads "1": it is not later than the row before it',
+        ),
         ("time_s,rate_mbps\n0,1\n", "1 rows with a time and a rate: expected at least two"),
         ("time_s,rate_mbps\n0,0\n1,0\n", "all rates are 0"),
         ("", "the trace is empty"),

@@ -64,6 +64,27 @@ impl LinkContext {
     }
 }
 
+/// A name for a kind with other defaults.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// The name in experiment files.
+    pub name: &'static str,
+    /// What it is, in Markdown.
+    pub summary: &'static str,
+    /// Where its defaults come from.
+    pub source: &'static str,
+    /// The defaults that differ, each as JSON.
+    pub defaults: &'static [(&'static str, &'static str)],
+}
+
+impl Preset {
+    /// Its defaults as they are written in a file.
+    fn table(&self) -> Table {
+        let entry = |(key, json): &(&str, &str)| Some(((*key).to_owned(), serde_json::from_str(json).ok()?));
+        self.defaults.iter().filter_map(entry).collect()
+    }
+}
+
 /// The parameters of one kind. Its doc comment is what people read about it.
 pub trait Described: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The name in experiment files.
@@ -72,6 +93,8 @@ pub trait Described: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSch
     const ALIASES: &'static [&'static str] = &[];
     /// Where it is defined.
     const SOURCE: &'static str;
+    /// Names for it with other defaults.
+    const PRESETS: &'static [Preset] = &[];
 
     /// Fills in every parameter that follows from the link, so that nothing is left open. What is complete stays as it is.
     ///
@@ -172,6 +195,8 @@ pub struct Kind<T> {
     pub summary: String,
     /// Where it is defined.
     pub source: &'static str,
+    /// Names for it with other defaults.
+    pub presets: &'static [Preset],
     /// Its parameters.
     pub parameters: Vec<Parameter>,
     schema: fn(&mut SchemaGenerator) -> Schema,
@@ -188,6 +213,7 @@ impl<T: 'static> Kind<T> {
             aliases: P::ALIASES,
             summary: description["description"].as_str().unwrap_or_default().to_owned(),
             source: P::SOURCE,
+            presets: P::PRESETS,
             parameters: declared::<P>(),
             schema: P::json_schema,
             check: |parameters, table| match read::<P>(table) {
@@ -205,8 +231,18 @@ impl<T: 'static> Kind<T> {
         (self.schema)(generator)
     }
 
-    fn answers_to(&self, name: &str) -> bool {
-        self.name == name || self.aliases.contains(&name)
+    /// All its names: its own, its aliases, its presets.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        let others = self.aliases.iter().copied().chain(self.presets.iter().map(|preset| preset.name));
+        std::iter::once(self.name).chain(others)
+    }
+
+    /// What a table of parameters means under a name of this kind.
+    fn completed(&self, name: &str, table: &Table) -> Table {
+        let preset = self.presets.iter().find(|preset| preset.name == name);
+        let mut all = preset.map(Preset::table).unwrap_or_default();
+        all.extend(table.clone());
+        all
     }
 
     fn has(&self, key: &str) -> bool {
@@ -244,9 +280,9 @@ impl<T: 'static> Catalog<T> {
         &self.kinds
     }
 
-    /// All names, aliases behind the names they stand for.
+    /// All names, aliases and presets behind the kinds they stand for.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
-        self.kinds.iter().flat_map(|kind| std::iter::once(kind.name).chain(kind.aliases.iter().copied()))
+        self.kinds.iter().flat_map(Kind::names)
     }
 
     /// What is wrong with a table of parameters for the kind called `name`, wherever it may be used.
@@ -255,7 +291,8 @@ impl<T: 'static> Catalog<T> {
             Ok(kind) => kind,
             Err(problem) => return vec![problem],
         };
-        let (known, unknown): (Table, Table) = table.clone().into_iter().partition(|(key, _)| kind.has(key));
+        let (known, unknown): (Table, Table) =
+            kind.completed(name, table).into_iter().partition(|(key, _)| kind.has(key));
         let unknown_keys = unknown.keys().map(|key| self.unknown_key(key, kind, name));
         let wrong = (kind.check)(&kind.parameters, &known).into_iter();
         // A misspelt key is reported as unknown, and not as missing, too.
@@ -273,11 +310,11 @@ impl<T: 'static> Catalog<T> {
             return Err(problems);
         }
         let kind = self.find(name).map_err(|problem| vec![problem])?;
-        (kind.resolve)(table, link)
+        (kind.resolve)(&kind.completed(name, table), link)
     }
 
     fn find(&self, name: &str) -> Result<&Kind<T>, Problem> {
-        self.kinds.iter().find(|kind| kind.answers_to(name)).ok_or_else(|| {
+        self.kinds.iter().find(|kind| kind.names().any(|own| own == name)).ok_or_else(|| {
             let near = nearest(name, self.names()).map_or_else(String::new, |near| format!("did you mean {near:?}? "));
             let names: Vec<String> = self.names().map(|name| format!("{name:?}")).collect();
             let message = format!("unknown {} {name:?}", self.noun);

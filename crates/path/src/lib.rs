@@ -45,7 +45,7 @@ mod train;
 mod transmitter;
 pub mod wifi;
 
-pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Recipe};
+pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Preset, Recipe};
 pub use config::{Impairments, LinkConfig, LinkRate, QueueLimit};
 pub use correlated::Share;
 pub use delay::{Delay, Jitter, JitterDistribution, Late, Reorder};

@@ -86,6 +86,7 @@ fn queues_are_told_of_in_words() {
         (json!({"kind": "cake", "bandwidth": "10mbit"}), "CAKE (10 Mbit/s)"),
         (json!({"kind": "cake", "ack_filter": true}), "CAKE (unshaped, filters ACKs)"),
         (json!({"kind": "dualpi2"}), "DualPI2 (15 ms, L4S 1 ms, k = 2)"),
+        (json!({"kind": "dualpi2-2020"}), "DualPI2 (15 ms, L4S 1 ms, k = 2)"),
         (json!({"kind": "tbf", "rate": "6mbit", "burst": "3kB"}), "shaped to 6 Mbit/s with bursts of 3 000 bytes"),
         (
             json!({"kind": "tbf", "rate": "6mbit", "burst": "2packets", "peak_rate": "8mbit"}),
@@ -373,4 +374,20 @@ fn a_bucket_holds_a_full_packet_at_least() {
     let unknown = LinkContext::default();
     assert_eq!(key(policer(bytes(1), None).resolve(&unknown).map(drop)), "");
     assert_eq!(key(policer(bytes(0), None).resolve(&unknown).map(drop)), "burst");
+}
+
+#[test]
+fn a_preset_is_its_kind_with_other_defaults() {
+    let resolved = |table: serde_json::Value| {
+        let recipe = dumbbell_path::queue::catalog();
+        let (kind, mut table) = (table["kind"].as_str().unwrap().to_owned(), table.as_object().unwrap().clone());
+        table.remove("kind");
+        let recipe = recipe.resolve(&kind, &table, &link()).unwrap();
+        (recipe.kind(), recipe.parameters().clone())
+    };
+    let written_out = resolved(json!({"kind": "dualpi2", "min_step_queue": 2}));
+    assert_eq!(resolved(json!({"kind": "dualpi2-2020"})), written_out);
+    assert_ne!(resolved(json!({"kind": "dualpi2"})), written_out);
+    let own = resolved(json!({"kind": "dualpi2-2020", "min_step_queue": 3, "target": "20ms"}));
+    assert_eq!((&own.1["min_step_queue"], &own.1["target"]), (&json!(3), &json!("20ms")));
 }

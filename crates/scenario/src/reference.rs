@@ -172,6 +172,17 @@ fn kind_section<T: 'static>(kind: &Kind<T>) -> String {
         let _ = writeln!(text, "Also {}.", aliases.join(", "));
     }
     let _ = writeln!(text, "\nSource: {}.", kind.source);
+    for preset in kind.presets {
+        let values: Vec<String> = preset.defaults.iter().map(|(key, value)| format!("`{key} = {value}`")).collect();
+        let _ = writeln!(
+            text,
+            "\n`\"{}\"` has the defaults {}. {} ({}).",
+            preset.name,
+            values.join(", "),
+            preset.summary,
+            preset.source
+        );
+    }
     if !kind.parameters.is_empty() {
         let _ = write!(text, "\n{}", table(&all(&kind.parameters), ""));
     }

@@ -207,7 +207,12 @@ class SweepPlots:
         numeric = [axis for axis in separating_axes(self._flows, self._axes) if not axis.endswith(".cc")]
         pictures = self._over_settings(numeric) if len(numeric) > 1 else {"tradeoff": _drawn("tradeoff", self.tradeoff)}
         if self._sweep.folder is not None and len(self._firsts()) <= MAX_OVERLAID and self._has_series():
-            pictures["overview"] = _drawn("overview", self.overview)
+            try:
+                pictures["overview"] = _drawn("overview", self.overview)
+            except ValueError:
+                # More lines than fit beside their legend; whoever asks for some of them gets them.
+                if not pictures:
+                    raise
         loss = next((axis for axis in self._axes if axis.endswith("loss")), None)
         if loss is not None and len(numeric) < 2:
             pictures["loss-curve"] = _drawn("loss-curve", lambda: self.loss_curve(loss))

@@ -133,7 +133,7 @@ class Setup:
             return float(max(rows[index]["base_rtt_ms"] or 0.0 for index in subject.members))
         delays = {link.name: in_unit(link.block.get("delay"), "ms") or 0.0 for link in self.links}
         longest = [
-            max((sum(delays[name] for name in way) for block in self.blocks(subject) for way in ways(block, key)))
+            max(sum(delays[name] for name in way) for block in self.blocks(subject) for way in ways(block, key))
             for key in ("route", "reverse_route")
         ]
         return sum(longest)

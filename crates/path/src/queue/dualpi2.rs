@@ -12,7 +12,7 @@
 //! was due since: nothing sees it in between, and the oldest packets are then still those that it would have looked at.
 
 use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Verdict, Waiting};
-use crate::catalog::{Described, LinkContext};
+use crate::catalog::{Described, LinkContext, Preset};
 use crate::ledger::DropCause;
 use crate::level::Level;
 use crate::packet::Ecn;
@@ -114,6 +114,12 @@ impl Default for DualPi2 {
 impl Described for DualPi2 {
     const NAME: &'static str = "dualpi2";
     const SOURCE: &'static str = "RFC 9332; Linux 6.18, net/sched/sch_dualpi2.c";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "dualpi2-2020",
+        summary: "DualPI2 of the L4S kernel of 2020: packets that find less than two in L are not subject to `step`",
+        source: "L4STeam/linux, 2020, net/sched/sch_dualpi2.c",
+        defaults: &[("min_step_queue", "2")],
+    }];
 
     fn resolve(self, _: &LinkContext) -> Result<DualPi2, Problem> {
         match self.step {

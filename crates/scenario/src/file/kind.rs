@@ -8,7 +8,9 @@ use super::shorthand::{NoList, Shorthand, shorthand, table};
 use dumbbell_parameters::{Parameter, declared};
 use dumbbell_path::loss::{self, Bernoulli, Steps};
 use dumbbell_path::wifi::Wifi;
-use dumbbell_path::{Aggregate, Catalog, Described, Jitter, KIND, Late, PacketEvent, Policer, Reorder, Share, queue};
+use dumbbell_path::{
+    Aggregate, Catalog, Described, Jitter, KIND, Kind, Late, PacketEvent, Policer, Reorder, Share, queue,
+};
 use dumbbell_units::{Duration, ParseError, Ratio, Time};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -131,7 +133,9 @@ shorthand!(LossSpec, ["0.1%", "1%"], |generator| {
 fn kinds<T: 'static>(catalog: &Catalog<T>, generator: &mut SchemaGenerator) -> Vec<Schema> {
     let is_complete = |parameters: &[Parameter]| !parameters.iter().any(|parameter| parameter.is_required);
     let named = catalog.kinds().iter().filter(|kind| is_complete(&kind.parameters));
-    let names = named.map(|kind| json!({ "const": kind.name, "description": kind.summary })).collect::<Vec<_>>();
+    let presets = |kind: &Kind<T>| kind.presets.iter().map(|preset| (preset.name, preset.summary.to_owned()));
+    let names = named.flat_map(|kind| std::iter::once((kind.name, kind.summary.clone())).chain(presets(kind)));
+    let names: Vec<_> = names.map(|(name, summary)| json!({ "const": name, "description": summary })).collect();
     let mut forms = Vec::new();
     if !names.is_empty() {
         forms.push(json_schema!({ "type": "string", "anyOf": names }));
@@ -145,7 +149,7 @@ pub(super) fn kind_schemas<T: 'static>(catalog: &Catalog<T>, generator: &mut Sch
     let mut forms = Vec::new();
     for kind in catalog.kinds() {
         let mut schema = Value::from(kind.schema(generator));
-        let names: Vec<_> = std::iter::once(&kind.name).chain(kind.aliases).collect();
+        let names: Vec<_> = kind.names().collect();
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         let own = schema["properties"].as_object().cloned().unwrap_or_default();
         let properties = Map::from_iter([(KIND.to_owned(), json!({ "enum": names }))]);

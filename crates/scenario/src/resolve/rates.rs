@@ -157,21 +157,9 @@ impl Loader {
         read_bounded(File::open(&path).map_err(|error| error.to_string())?)
     }
 
-    /// A measured series if its rows have several cells, else Mahimahi's trace.
     fn read(&self, name: &str, columns: &Columns) -> Result<Trace, String> {
         let (text, digest) = self.text(name, "trace file")?;
-        if is_series(&text) {
-            let series = read_series(&text, Quantity::Rate, columns).map_err(|error| wrong(name, &error))?;
-            return Ok((Recorded::Series(series.into()), digest));
-        }
-        if let Some(key) = columns.first_key() {
-            let why = format!(
-                "`{key}` is given, but its lines have one number each, as a Mahimahi trace has, not a time and a rate"
-            );
-            return Err(wrong(name, &why));
-        }
-        let trace = dumbbell_path::parse_trace(&text).map_err(|error| wrong(name, &error.to_string()))?;
-        Ok((Recorded::Opportunities(trace.into()), digest))
+        Ok((recorded(&text, columns).map_err(|why| wrong(name, &why))?, digest))
     }
 
     fn synthesise(&self, preset: &str, model: &CellularModel, seed: u64, length: Duration) -> Arc<[u32]> {
@@ -189,6 +177,20 @@ fn read_bounded(from: impl Read) -> Result<Vec<u8>, String> {
         true => Err(format!("it is longer than {MAX_TRACE_BYTES} bytes")),
         false => Ok(bytes),
     }
+}
+
+/// A measured series if its rows have several cells, else Mahimahi's trace.
+fn recorded(text: &str, columns: &Columns) -> Result<Recorded, String> {
+    if is_series(text) {
+        return Ok(Recorded::Series(read_series(text, Quantity::Rate, columns)?.into()));
+    }
+    if let Some(key) = columns.first_key() {
+        return Err(format!(
+            "`{key}` is given, but its lines have one number each, as a Mahimahi trace has, not a time and a rate"
+        ));
+    }
+    let trace = dumbbell_path::parse_trace(text).map_err(|error| error.to_string())?;
+    Ok(Recorded::Opportunities(trace.into()))
 }
 
 fn wrong(name: &str, why: &str) -> String {
@@ -436,17 +438,29 @@ impl Recording {
     /// What is wrong with the file, with the line and the value, and what would be right.
     pub fn read(file: &str) -> Result<Recording, String> {
         let (recorded, _) = Loader::default().file(file, &Columns::default())?;
+        Recording::of(&recorded).map_err(|why| wrong(file, &why))
+    }
+
+    /// Reads the text of such a file.
+    ///
+    /// # Errors
+    /// As [`read`](Recording::read), without the name of a file.
+    pub fn parse(text: &str) -> Result<Recording, String> {
+        Recording::of(&recorded(text, &Columns::default())?)
+    }
+
+    fn of(recorded: &Recorded) -> Result<Recording, String> {
         let recording = match recorded {
             Recorded::Opportunities(trace) => {
                 let length = Duration::from_millis(trace.last().copied().unwrap_or_default().into());
-                Recording { mean: mean_rate(&trace), length }
+                Recording { mean: mean_rate(trace), length }
             }
             Recorded::Series(series) => {
                 Recording { mean: mean_of_steps(&series.rates(), series.length), length: series.length }
             }
         };
         if recording.mean == Rate::ZERO {
-            return Err(wrong(file, "all rates are 0, and a link that never transmits carries no flow"));
+            return Err("all rates are 0, and a link that never transmits carries no flow".to_owned());
         }
         Ok(recording)
     }

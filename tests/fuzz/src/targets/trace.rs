@@ -1,8 +1,10 @@
-//! Traces of delivery opportunities, as Mahimahi writes them, and of delays.
+//! Traces of delivery opportunities, as Mahimahi writes them, and measured rates.
 
 use crate::Outcome;
 use arbitrary::{Result, Unstructured};
-use dumbbell_path::{parse_delay_trace, parse_trace};
+use dumbbell_path::parse_trace;
+use dumbbell_scenario::Recording;
+use dumbbell_units::{Duration, Rate};
 
 /// What stands between numbers, and instead of them.
 const ODD: [&str; 12] = [
@@ -28,6 +30,9 @@ fn text(choices: &mut Unstructured) -> Result<String> {
     let mut text = String::new();
     let mut now = 0u32;
     let numbers_a_line = choices.int_in_range(1..=2)?;
+    if numbers_a_line == 2 && choices.arbitrary()? {
+        text += "time_ms rate_kbps\n";
+    }
     for _ in 0..choices.int_in_range(0..=40)? {
         for number in 0..numbers_a_line {
             let is_odd = choices.int_in_range(0..=80)? == 80;
@@ -48,16 +53,15 @@ pub fn check(case: &str) -> std::result::Result<Outcome, String> {
             return Err(format!("read as {times:?}, which is no trace"));
         }
     }
-    let delay = parse_delay_trace(case);
-    if let Ok(steps) = &delay {
-        let written = case.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with('#')).count();
-        if steps.len() != written {
-            return Err(format!("{} steps are read of {written} lines", steps.len()));
-        }
+    let measured = Recording::parse(case);
+    if let Ok(recording) = &measured
+        && (recording.mean == Rate::ZERO || recording.length == Duration::ZERO)
+    {
+        return Err(format!("read as {recording:?}, which carries nothing"));
     }
-    let said = [capacity.as_ref().err().map(ToString::to_string), delay.as_ref().err().cloned()];
+    let said = [capacity.as_ref().err().map(ToString::to_string), measured.as_ref().err().cloned()];
     if let Some(mute) = said.iter().flatten().find(|said| said.is_empty() || said.chars().any(char::is_control)) {
         return Err(format!("an error that cannot be shown: {mute:?}"));
     }
-    Ok(if capacity.is_ok() || delay.is_ok() { Outcome::Accepted } else { Outcome::Refused })
+    Ok(if capacity.is_ok() || measured.is_ok() { Outcome::Accepted } else { Outcome::Refused })
 }
