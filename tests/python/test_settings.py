@@ -96,7 +96,14 @@ DOCUMENTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "radio": ({"links": [LINK | {"wifi": {}}], "flows": [FLOW | ENDS]}, SCHEMA["$defs"]["LinkSpec"], "links[0]"),
 }
 
-ONLY_DEFAULT = {"saved_cwnd": [0], "hard_drop": [False], "no_drop": [False], "ingress": [False], "duplex": [True], "reverse": ["symmetric"]}
+ONLY_DEFAULT = {
+    "saved_cwnd": [0],
+    "hard_drop": [False],
+    "no_drop": [False],
+    "ingress": [False],
+    "duplex": [True],
+    "reverse": ["symmetric"],
+}
 """Keys whose other values the documents above refuse: these are what they have already."""
 
 
