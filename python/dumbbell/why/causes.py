@@ -1,7 +1,7 @@
 """What may hold a sender back, what shows it, and the settings that take it away.
 
 A cause is a guess until it is taken away and the run is repeated (:mod:`dumbbell.why.trial`). Of causes that explain
-as much the first of this file is named first: those of the sender come before what sets them off.
+as much the first of the list below is named first: those of the sender come before what sets them off.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ WINDOW = "1GiB"
 """No path of the real world has room for more."""
 
 UNLIMITED = "unlimited"
+
+OFTEN_USED = 0.5
+"""A way back that is used less, and drops nothing, holds no ACK up for long."""
 
 OUTAGE_MS = 200.0
 """A pause of a trace from this length on is an outage: a sender's shortest timeout."""
@@ -259,16 +262,19 @@ def _reordering(setup: Setup, subject: Subject) -> Iterator[Cause]:
 
 
 def _way_back(setup: Setup, subject: Subject) -> Iterator[Cause]:
+    own: dict[str, str] = {}
+    shown = []
     for link in setup.back(subject):
-        if link.block.get("rate", UNLIMITED) == UNLIMITED or link.block.get("wifi"):
+        dropped, arrived = link.row["drops_total"], link.row["arrivals_total"]
+        is_limited = link.block.get("rate", UNLIMITED) != UNLIMITED and not link.block.get("wifi")
+        if not is_limited or not (dropped or (link.usage or 0.0) >= OFTEN_USED):
             continue
-        dropped = link.row["drops_total"]
         used = "" if link.usage is None else f" is used by {_percent(link.usage)}"
-        shown = f"{link.name}{used}" + (
-            f" and dropped {dropped:,} of {link.row['arrivals_total']:,} packets" if dropped else ""
-        )
-        own = {"rate": UNLIMITED, "buffer": UNLIMITED, "queue": "droptail"}
-        yield Cause("the way back, which ACKs fill", shown, {f"{link.key}.{key}": value for key, value in own.items()})
+        shown.append(f"{link.name}{used}" + (f" and dropped {dropped:,} of {arrived:,} packets" if dropped else ""))
+        unlimited = {"rate": UNLIMITED, "buffer": UNLIMITED, "queue": "droptail"}
+        own |= {f"{link.key}.{key}": value for key, value in unlimited.items()}
+    if own:
+        yield Cause("the way back, which ACKs fill", _first_of(shown), own)
 
 
 def _outage(setup: Setup, subject: Subject) -> Iterator[Cause]:
@@ -336,10 +342,10 @@ def _jitter(setup: Setup, subject: Subject) -> Iterator[Cause]:
 def _capacity(setup: Setup, subject: Subject) -> Iterator[Cause]:
     links = [link for link in setup.forward(subject) if link.mbps]
     if links:
-        slowest = min(links, key=lambda link: link.mbps or 0.0)
-        used = "" if slowest.usage is None else f", which is used by {_percent(slowest.usage)}"
-        own = {f"{slowest.key}.rate": f"{2 * (slowest.mbps or 0.0):.6g}mbit"}
-        yield Cause(f"the capacity of {slowest.name}", f"{number(slowest.mbps)} Mbit/s{used}", own, is_natural=True)
+        busiest = max(links, key=lambda link: link.usage or 0.0)
+        used = "" if busiest.usage is None else f", which is used by {_percent(busiest.usage)}"
+        own = {f"{busiest.key}.rate": f"{2 * (busiest.mbps or 0.0):.6g}mbit"}
+        yield Cause(f"the capacity of {busiest.name}", f"{number(busiest.mbps)} Mbit/s{used}", own, is_natural=True)
 
 
 def _company(setup: Setup, subject: Subject) -> Iterator[Cause]:
@@ -370,12 +376,12 @@ _ALL: tuple[Callable[[Setup, Subject], Iterator[Cause]], ...] = (
     _send_buffer,
     _device_queue,
     _bound_of_window,
+    _way_back,
     _hystart,
     _probe_rtt,
     _timeouts,
     _idle,
     _outage,
-    _way_back,
     _policer,
     _marks,
     _reordering,
@@ -519,6 +525,10 @@ def _kilobytes(text: object) -> float | None:
     if isinstance(text, str) and text.endswith(("packets", "packet", "p")) and packets is not None:
         return 1.5 * packets
     return in_unit(text, "kB")
+
+
+def _first_of(texts: list[str]) -> str:
+    return texts[0] + (f", and {len(texts) - 1} more links" if len(texts) > 1 else "")
 
 
 def _in_words(rate: object) -> str:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LEAST_GAIN = 0.01
 """Causes that cost less than this share are not named."""
 
+LEAST_OF_ONE = 0.05
+"""So much it has to be where all repetitions are alike: a small difference of one pair may hang on a detail."""
+
 ALIKE = 0.25
 """Gains that differ by less than this share of the greater are equal; the cause nearer to the sender comes first."""
 
@@ -44,8 +47,9 @@ class Effect:
     @property
     def is_shown(self) -> bool:
         """Whether it costs something that is not chance."""
-        has_width = np.isfinite(self.gain.low) and self.gain.has_width
-        return self.gain.estimate >= LEAST_GAIN and (not has_width or self.gain.low > 0)
+        if not (np.isfinite(self.gain.low) and self.gain.has_width):
+            return self.gain.estimate >= LEAST_OF_ONE
+        return self.gain.estimate >= LEAST_GAIN and self.gain.low > 0
 
 
 @dataclass(frozen=True)
