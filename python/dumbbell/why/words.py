@@ -124,8 +124,8 @@ def intervals(answers: Sequence[Answer]) -> str:
     """What the spans in brackets are."""
     runs = answers[0].runs
     return (
-        f"{runs} pairs of runs with the same seeds; in brackets the 95 % interval, so wide that all of an answer hold "
-        "together"
+        f"means of {runs} pairs of runs with the same seeds; in brackets the 95 % interval, so wide that all of an "
+        "answer hold together"
         if runs > 1
         else "one pair of runs each: how much of a small difference is chance is not known"
     )
