@@ -301,9 +301,8 @@ fn a_link_at_an_instant() {
     assert!(cells(&series, 1).contains(&("utilization", "-".to_owned())), "nothing could have left");
 }
 
-#[test]
-fn a_source_of_traffic() {
-    let row = TrafficSummary {
+fn source_of_traffic() -> TrafficSummary {
+    TrafficSummary {
         source: 2,
         label: "web".to_owned(),
         kind: "pages",
@@ -321,9 +320,13 @@ fn a_source_of_traffic() {
         page_loads: histogram(10),
         rounds: (38, 39),
         round_times: histogram(10),
-    };
+    }
+}
+
+#[test]
+fn a_source_of_traffic() {
     assert_cells(
-        &traffic(&[row]),
+        &traffic(&[source_of_traffic()]),
         0,
         &[
             ("source", "2"),

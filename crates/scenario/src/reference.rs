@@ -176,7 +176,7 @@ fn kind_section<T: 'static>(kind: &Kind<T>) -> String {
         let values: Vec<String> = preset.defaults.iter().map(|(key, value)| format!("`{key} = {value}`")).collect();
         let _ = writeln!(
             text,
-            "\n`\"{}\"` has the defaults {}. {} ({}).",
+            "\n`kind = \"{}\"` has the defaults {}. {} ({}).",
             preset.name,
             values.join(", "),
             preset.summary,

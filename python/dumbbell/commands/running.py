@@ -108,7 +108,7 @@ def _tell(result: Result | SweepResult, name: str | None, output: Output) -> Non
 
         if (text := spread.note(result)) is not None:
             note(text)
-    else:
+    elif any(row["marks_total"] for row in result.links.rows()):
         from dumbbell.why import words
 
         for text in words.warnings(result):

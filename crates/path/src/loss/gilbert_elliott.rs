@@ -269,8 +269,8 @@ mod tests {
     fn the_states_of_a_channel_in_time_do_not_depend_on_the_packets() {
         let [mut often, mut seldom] = [in_time(5_000, 2_000), in_time(5_000, 2_000)];
         let often: Vec<bool> = (0..400_000).map(|i| often.strikes(at(i * 10))).collect();
-        for i in (0..400_000).step_by(997) {
-            assert_eq!(seldom.strikes(at(i * 10)), often[i as usize], "at {i}0 us");
+        for (i, strikes) in (0..).zip(often).step_by(997) {
+            assert_eq!(seldom.strikes(at(i * 10)), strikes, "at {i}0 us");
         }
     }
 

@@ -131,7 +131,8 @@ shorthand!(LossSpec, ["0.1%", "1%"], |generator| {
 
 /// The schemas of the kinds of a catalogue: their names, and a table for each.
 fn kinds<T: 'static>(catalog: &Catalog<T>, generator: &mut SchemaGenerator) -> Vec<Schema> {
-    let is_complete = |parameters: &[Parameter]| !parameters.iter().any(|parameter| parameter.is_required);
+    let must_be_given = |parameter: &Parameter| parameter.is_required || parameter.unless.is_some();
+    let is_complete = |parameters: &[Parameter]| !parameters.iter().any(must_be_given);
     let named = catalog.kinds().iter().filter(|kind| is_complete(&kind.parameters));
     let presets = |kind: &Kind<T>| kind.presets.iter().map(|preset| (preset.name, preset.summary.to_owned()));
     let names = named.flat_map(|kind| std::iter::once((kind.name, kind.summary.clone())).chain(presets(kind)));

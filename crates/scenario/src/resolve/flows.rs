@@ -73,9 +73,6 @@ impl Context<'_> {
         network: &mut Network,
     ) -> Option<Vec<Flow>> {
         let count = spec.count.unwrap_or(1);
-        if count == 0 {
-            self.report.value(&at.key("count"), "the entry stands for no flow", "allowed: 1 or more");
-        }
         let transport = self.transport(spec, at);
         let algorithm = self.governor(spec, transport.as_ref(), at);
         let timely = self.flow_times(spec, at);
@@ -85,14 +82,9 @@ impl Context<'_> {
         let access = self.access(spec, at, network);
         let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, at, network)?;
-        let (algorithm, transport, access, schedule) = (algorithm?, transport?, access?, schedule?);
-        let reader = reader?;
-        if reader.is_some() && transport.protocol != Protocol::Tcp {
-            let message = "the receiver of this flow has no window that a reader could close";
-            self.report.key(&at.key("read_rate"), message, "use transport = \"tcp\", or remove `read_rate`");
-            return None;
-        }
-        if !timely {
+        let (algorithm, transport, access) = (algorithm?, transport?, access?);
+        let (schedule, reader) = (schedule?, reader?);
+        if !timely || !self.may_read_slowly(spec, &transport, at) {
             return None;
         }
         self.check_application(spec, &transport, at);
@@ -142,6 +134,16 @@ impl Context<'_> {
         Some((0..count as usize).map(flow).collect())
     }
 
+    /// Whether the receiver has a window that a slow reader closes, if there is one.
+    fn may_read_slowly(&mut self, spec: &FlowSpec, transport: &TransportConfig, at: &KeyPath) -> bool {
+        if spec.read_rate.is_none() || transport.protocol == Protocol::Tcp {
+            return true;
+        }
+        let message = "the receiver of this flow has no window that a reader could close";
+        self.report.key(&at.key("read_rate"), message, "use transport = \"tcp\", or remove `read_rate`");
+        false
+    }
+
     /// The rate of an application that changes; `None` when that found problems.
     #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether it changes")]
     fn app_schedule(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Option<Arc<Schedule<u64>>>> {
@@ -189,6 +191,9 @@ impl Context<'_> {
 
     /// Refuses amounts and names that stand for nothing.
     fn check_amounts(&mut self, spec: &FlowSpec, at: &KeyPath) {
+        if spec.count == Some(0) {
+            self.report.value(&at.key("count"), "the entry stands for no flow", "allowed: 1 or more");
+        }
         if spec.bytes == Some(Bytes::ZERO) {
             self.report.value(&at.key("bytes"), "the flow has nothing to transfer", "allowed: 1 byte or more");
         }

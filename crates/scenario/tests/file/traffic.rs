@@ -222,7 +222,7 @@ fn what_is_wrong_with_a_list_is_said_with_its_line() {
         "{missing}"
     );
     let broken = listed("broken", &[0x1f, 0x8b, 8, 0, 1], "cc = \"bbr\"").unwrap_err();
-    assert!(broken.contains("the list of flows `flows.csv` is wrong"), "{broken}");
+    assert!(broken.contains("cannot read the list of flows `flows.csv`"), "{broken}");
 }
 
 #[test]
