@@ -454,6 +454,11 @@ def _count(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
+def percent(share: float) -> str:
+    """A share to two digits: ``16 %``, ``0.51 %``."""
+    return f"{100 * share:.0f} %" if abs(share) >= 0.1 else f"{100 * share:.2g} %"
+
+
 def _percent(value: float | None) -> str:
     return "-" if value is None or not math.isfinite(value) else f"{100 * value:.1f} %"
 

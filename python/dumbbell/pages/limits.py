@@ -8,16 +8,14 @@ without it; this is for runs that cannot be repeated at once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dumbbell import _core
 from dumbbell.plots.timeseries import by_flow, until_the_end
-from dumbbell.why.setup import Link, Setup, Subject
+from dumbbell.why.setup import Block, Link, Setup, Subject, in_unit
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,10 +54,10 @@ def limits(result: Result) -> list[Limit]:
     """What limits each flow; empty where something arrived and no time series were recorded."""
     if not len(result.series) and any(row["goodput_mbps"] for row in result.flows.rows()):
         return []
-    # The resolved form has a block for each flow.
-    offers = [_Offer.of(block) for block in result.scenario_toml.split("\n[[flows]]")[1:]]
-    parts = by_flow(result, ("cwnd", "pacing_mbps"))
     setup = Setup(result)
+    # The resolved form has a block for each flow.
+    offers = [_Offer.of(block) for block in setup.experiment.get("flows", [])]
+    parts = by_flow(result, ("cwnd", "pacing_mbps"))
     return [
         Limit(index, row["label"], *_of_flow(row, offers[index], parts[index], setup, index))
         for index, row in enumerate(result.flows.rows())
@@ -93,17 +91,15 @@ class _Offer:
     read_changes: bool
 
     @classmethod
-    def of(cls, block: str) -> _Offer:
+    def of(cls, block: Block) -> _Offer:
         """From the block of a flow in the resolved form."""
-        constant = re.search(r'^(?:app = \{.*)?rate = "([^"]+)"', block, re.MULTILINE)
-        read = None if constant is None else _core.quantity(constant[1])
-        reader = re.search(r'^read_rate = "([^"]+)"', block, re.MULTILINE)
-        reads = None if reader is None else _core.quantity(reader[1])
+        rate, read_rate = block.get("rate"), block.get("read_rate")
+        offered = block.get("app", {}).get("rate", rate)
         return cls(
-            None if read is None else read[0],
-            re.search(r"^rate = \{", block, re.MULTILINE) is not None,
-            None if reads is None else reads[0],
-            re.search(r"^read_rate = \{", block, re.MULTILINE) is not None,
+            in_unit(offered, "Mbit/s"),
+            isinstance(rate, dict),
+            in_unit(read_rate, "Mbit/s"),
+            isinstance(read_rate, dict),
         )
 
 

@@ -19,7 +19,7 @@ from dumbbell.fairness import jain
 from dumbbell.inference import ALPHA, Interval, mean_interval
 from dumbbell.pages.limits import busiest_link
 from dumbbell.points import values
-from dumbbell.report import number
+from dumbbell.report import number, percent
 from dumbbell.results import setting_name
 from dumbbell.selection import with_metric
 
@@ -57,7 +57,7 @@ def _of_one(row: Mapping[str, Any], result: Result) -> str:
     text = f"{name} had {number(row['goodput_mbps'])} Mbit/s of goodput"
     link = busiest_link(result)
     if link.get("capacity_mbps") and row["goodput_mbps"] is not None:
-        share = _percent(row["goodput_mbps"] / link["capacity_mbps"])
+        share = percent(row["goodput_mbps"] / link["capacity_mbps"])
         text += f", {share} of the {number(link['capacity_mbps'])} Mbit/s of {link['name']}"
     if row["p95_rtt_ms"] is not None:
         text += f", at an RTT of up to {number(row['p95_rtt_ms'])} ms in 95 % of samples"
@@ -83,7 +83,7 @@ def _of_several(rows: Sequence[Mapping[str, Any]]) -> str:
     parts = []
     for place, (name, rates) in enumerate(ordered):
         flows = f" ({len(rates)} flows)" if len(rates) > 1 else ""
-        share = _percent(sum(rates) / total)
+        share = percent(sum(rates) / total)
         if place == 0:
             share = f"had {share} of the goodput ({number(sum(rates))} of {number(total)} Mbit/s)"
         parts.append(f"{name}{flows} {share}")
@@ -109,7 +109,7 @@ def _others_of_run(result: Result) -> Iterator[str]:
     for row in result.datagrams.rows():
         if not row["sent"]:
             continue
-        text = f"{row['label']} ({row['kind']}) lost {_percent(row['loss'] or 0.0)} of its packets; 95 % of the others"
+        text = f"{row['label']} ({row['kind']}) lost {percent(row['loss'] or 0.0)} of its packets; 95 % of the others"
         text += f" took up to {number(row['p95_one_way_ms'])} ms one way"
         if row["frames"]:
             text += f"; {row['late_frames'] or 0:,} of {row['frames']:,} frames were late"
@@ -293,7 +293,7 @@ def _of_one_setting(outcome: Outcome, quantity: Quantity, contest: _Contest) -> 
     else:
         near = [outcome.next]
         interval = outcome.against[near[0]]
-        share = f" ({_percent(interval.estimate / means[near[0]])})" if means[near[0]] else ""
+        share = f" ({percent(interval.estimate / means[near[0]])})" if means[near[0]] else ""
         verb = "won" if quantity is GOODPUT else f"had {quantity.best}"
         text = (
             f"{best} {verb}: {_with_unit(number(interval.estimate), quantity)}{share} {more} {quantity.name} than "
@@ -419,10 +419,6 @@ def _without_guests(sweep: SweepResult) -> pl.DataFrame:
 def _flow_name(row: Mapping[str, Any]) -> str:
     label, algorithm = str(row["label"]), str(row["cc"])
     return label if algorithm in label or algorithm == "none" else f"{label} ({algorithm})"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
 def _ms(seconds: float | None) -> str:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dumbbell.report import number
-from dumbbell.why.setup import FULL_PACKET_BITS, Block, Link, Setup, Subject, in_unit, ways
+from dumbbell.metrics import PACKET_BITS
+from dumbbell.report import number, percent
+from dumbbell.why.setup import Block, Link, Setup, Subject, in_unit, ways
 
 WINDOW = "1GiB"
 """No path of the real world has room for more."""
@@ -174,7 +175,7 @@ def _policer(setup: Setup, subject: Subject) -> Iterator[Cause]:
         shown = f"{link.name} polices to {rate} with a bucket of {burst} and dropped {dropped:,} packets"
         if reached := link.row["throughput_mbps"]:
             share = reached / (in_unit(rate, "Mbit/s") or reached)
-            shown += f"; what passes is {_percent(share)} of that rate"
+            shown += f"; what passes is {percent(share)} of that rate"
         rtt = setup.base_rtt_ms(subject)
         one_round_trip = {f"{link.key}.policer.burst": f"{max(rtt, 1.0):g}ms"}
         is_small = _bucket_ms(policer) < rtt
@@ -269,7 +270,7 @@ def _way_back(setup: Setup, subject: Subject) -> Iterator[Cause]:
         is_limited = link.block.get("rate", UNLIMITED) != UNLIMITED and not link.block.get("wifi")
         if not is_limited or not (dropped or (link.usage or 0.0) >= OFTEN_USED):
             continue
-        used = "" if link.usage is None else f" is used by {_percent(link.usage)}"
+        used = "" if link.usage is None else f" is used by {percent(link.usage)}"
         shown.append(f"{link.name}{used}" + (f" and dropped {dropped:,} of {arrived:,} packets" if dropped else ""))
         unlimited = {"rate": UNLIMITED, "buffer": UNLIMITED, "queue": "droptail"}
         own |= {f"{link.key}.{key}": value for key, value in unlimited.items()}
@@ -303,7 +304,7 @@ def _small_buffer(setup: Setup, subject: Subject) -> Iterator[Cause]:
     rtt = setup.base_rtt_ms(subject)
     for link in setup.forward(subject):
         dropped, capacity = link.row["drops_full_total"], link.row["capacity_mbps"]
-        buffer = _buffer_kb(link)
+        buffer = _kilobytes(link.block.get("buffer"))
         if not dropped or not capacity or buffer is None or link.block.get("wifi"):
             continue
         bdp = capacity * rtt / 8
@@ -343,7 +344,7 @@ def _capacity(setup: Setup, subject: Subject) -> Iterator[Cause]:
     links = [link for link in setup.forward(subject) if link.mbps]
     if links:
         busiest = max(links, key=lambda link: link.usage or 0.0)
-        used = "" if busiest.usage is None else f", which is used by {_percent(busiest.usage)}"
+        used = "" if busiest.usage is None else f", which is used by {percent(busiest.usage)}"
         own = {f"{busiest.key}.rate": f"{2 * (busiest.mbps or 0.0):.6g}mbit"}
         yield Cause(f"the capacity of {busiest.name}", f"{number(busiest.mbps)} Mbit/s{used}", own, is_natural=True)
 
@@ -429,7 +430,7 @@ def _protocol(block: Block) -> str:
 def _share_of_mode(setup: Setup, subject: Subject, mode: str) -> str:
     modes = _series(setup, subject, "mode")
     share = sum(str(value).lower() == mode for value in modes) / len(modes) if modes else 0.0
-    return f", {_percent(share)} of the time" if share else ""
+    return f", {percent(share)} of the time" if share else ""
 
 
 def _share_at_window(setup: Setup, subject: Subject) -> str:
@@ -442,16 +443,16 @@ def _share_at_window(setup: Setup, subject: Subject) -> str:
     if kilobytes is None:
         return ""
     packets = 1e3 * kilobytes / transport["mss"]
-    full = sum(1 for own, bound in zip(inflight, window, strict=True) if own and bound and own < 0.95 * bound
-               and own >= 0.75 * packets)  # fmt: skip
-    return f", full in {_percent(full / len(window))} of samples" if full else ""
+    known = [(own, bound) for own, bound in zip(inflight, window, strict=True) if own and bound]
+    full = sum(0.75 * packets <= own < 0.95 * bound for own, bound in known)
+    return f", full in {percent(full / len(window))} of samples" if full else ""
 
 
 def _first_ssthresh(setup: Setup, subject: Subject) -> float | None:
     """The threshold with which the first member left slow start, if nothing was lost by then."""
     thresholds, lost = _series(setup, subject, "ssthresh"), _series(setup, subject, "lost_total")
     for threshold, so_far in zip(thresholds, lost, strict=True):
-        if threshold is not None and threshold == threshold:
+        if threshold is not None and not math.isnan(threshold):
             return None if so_far else float(threshold)
     return None
 
@@ -483,7 +484,7 @@ def _without_outages(rate: Block) -> tuple[float, str] | None:
         if not is_outage.any() or is_outage.all():
             return None
         opportunities_per_ms = np.count_nonzero(~is_outage) / max(float(gaps[~is_outage].sum()), 1.0)
-        return float(gaps.max()) / 1e3, f"{FULL_PACKET_BITS * opportunities_per_ms / 1e3:.6g}mbit"
+        return float(gaps.max()) / 1e3, f"{PACKET_BITS * opportunities_per_ms / 1e3:.6g}mbit"
     steps = [(in_unit(start, "ms") or 0.0, value, in_unit(value, "Mbit/s")) for start, value in rate.get("steps", [])]
     running = [value for _, value, mbps in steps if mbps]
     if len(running) in (0, len(steps)):
@@ -516,15 +517,9 @@ def _bucket_ms(policer: Block) -> float:
     return in_unit(policer["burst"], "ms") or (8 * kilobytes / rate if kilobytes and rate else 0.0)
 
 
-def _buffer_kb(link: Link) -> float | None:
-    return _kilobytes(link.block.get("buffer"))
-
-
 def _kilobytes(text: object) -> float | None:
     packets = in_unit(text, "packets")
-    if isinstance(text, str) and text.endswith(("packets", "packet", "p")) and packets is not None:
-        return 1.5 * packets
-    return in_unit(text, "kB")
+    return in_unit(text, "kB") if packets is None else packets * PACKET_BITS / 8e3
 
 
 def _first_of(texts: list[str]) -> str:
@@ -537,7 +532,3 @@ def _in_words(rate: object) -> str:
 
 def _listed(values: set[Any]) -> str:
     return " or ".join(sorted(map(str, values)))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"

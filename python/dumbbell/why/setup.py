@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core
+from dumbbell.metrics import PACKET_BITS
 
 if TYPE_CHECKING:
     from dumbbell.results import Result
-
-FULL_PACKET_BITS = 12_000
-"""Of a packet of 1500 bytes."""
 
 Block = Mapping[str, Any]
 """A table of the resolved experiment."""
@@ -61,7 +59,7 @@ class Link:
     def packet_time_ms(self) -> float | None:
         """What a packet of 1500 bytes takes at its mean rate."""
         capacity = self.row.get("capacity_mbps")
-        return FULL_PACKET_BITS / 1e3 / capacity if capacity else None
+        return PACKET_BITS / 1e3 / capacity if capacity else None
 
     @property
     def queue(self) -> tuple[str, Block]:
@@ -73,7 +71,7 @@ class Link:
 def in_unit(text: object, unit: str) -> float | None:
     """The number of a quantity in this unit of :func:`dumbbell._core.quantity`; ``None`` for any other."""
     found = _core.quantity(text) if isinstance(text, str) else None
-    return found[0] if found is not None and found[1] in (unit, "") else None
+    return found[0] if found is not None and found[1] == unit else None
 
 
 def ways(block: Block, key: str = "route") -> list[list[str]]:
@@ -87,6 +85,7 @@ class Setup:
 
     def __init__(self, result: Result) -> None:
         self.result = result
+        self._used: dict[float | None, list[Link]] = {}
 
     @cached_property
     def experiment(self) -> Block:
@@ -147,24 +146,26 @@ class Setup:
         """A count over the whole run and all members."""
         return sum(int(row.get(f"{column}_total") or 0) for row in self.flow_rows(subject))
 
-    @cached_property
+    @property
     def links(self) -> list[Link]:
         """Every direction of every link, with its use over the whole measured interval."""
         return self._used_until(None)
 
     def _links(self, subject: Subject, key: str) -> Iterator[Link]:
         end = self._end_s(subject)
-        links = {link.name: link for link in (self.links if end is None else self._used_until(end))}
+        links = {link.name: link for link in self._used_until(end)}
         names = (name for block in self.blocks(subject) for way in ways(block, key) for name in way)
         for name in dict.fromkeys(names):
             yield links[name]
 
     def _used_until(self, end_s: float | None) -> list[Link]:
-        rows = {row["name"]: row for row in self.result.links.rows()}
-        blocks = enumerate(self.experiment["links"])
-        return [
-            Link(index, block, rows[block["name"]], self._usage(rows[block["name"]], end_s)) for index, block in blocks
-        ]
+        if end_s not in self._used:
+            rows = {row["name"]: row for row in self.result.links.rows()}
+            blocks = [(block, rows[block["name"]]) for block in self.experiment["links"]]
+            self._used[end_s] = [
+                Link(index, block, row, self._usage(row, end_s)) for index, (block, row) in enumerate(blocks)
+            ]
+        return self._used[end_s]
 
     def _end_s(self, subject: Subject) -> float | None:
         """When the last of finite transfers was over; ``None`` if there is no such time."""

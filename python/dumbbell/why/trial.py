@@ -29,6 +29,9 @@ LEAST_OF_ONE = 0.05
 ALIKE = 0.25
 """Gains that differ by less than this share of the greater are equal; the cause nearer to the sender comes first."""
 
+VARIED = {"vary_rtt": "1packet"}
+"""Repetitions of a network without chance differ by this."""
+
 MAX_SUBJECTS = 4
 """So many labels are asked about; of more the first."""
 
@@ -100,9 +103,13 @@ def answers(
     setup = Setup(result)
     asked = _chosen(setup, labels)
     suspects = {subject: causes(setup, subject) for subject in asked}
-    settings: dict[tuple[tuple[str, str], ...], list[_core.Point]] = {}
+    always = {"record.series": "false"}
+    # The file may say by itself how round trips vary; with and without a cause they vary alike.
+    if _points(result, always | VARIED, 1):
+        always |= VARIED
+    settings: dict[_Key, list[_core.Point]] = {}
     for cause in (Cause("", "", {}), *(cause for found in suspects.values() for cause in found)):
-        settings.setdefault(_key(cause), _points(result, cause.settings, repeat))
+        settings.setdefault(_key(cause), _points(result, always | dict(cause.settings), repeat))
     speeds = _run(setup, asked, settings, jobs=jobs, max_memory=max_memory, progress=progress)
     return [_answer(setup, subject, suspects[subject], speeds, repeat) for subject in asked]
 
@@ -131,16 +138,12 @@ def _chosen(setup: Setup, labels: Sequence[str]) -> list[Subject]:
 
 
 def _points(result: Result, settings: Mapping[str, str], repeat: int) -> list[_core.Point]:
-    """The repetitions of the experiment with some settings replaced; none if they cannot be."""
+    """The repetitions of the experiment with some settings replaced; none if they do not go with the others."""
     text, name = result.scenario_toml.encode(), result.scenario_name
-    always = {"record.series": "false"}
-    for varied in ({"vary_rtt": "1packet"}, {}):
-        try:
-            return experiment.load_text(text, name, set=always | varied | dict(settings), repeat=repeat).points
-        except _core.ScenarioError:
-            # The file may say by itself how round trips vary; and a cause may go with another setting of the file.
-            continue
-    return []
+    try:
+        return experiment.load_text(text, name, set=settings, repeat=repeat).points
+    except _core.ScenarioError:
+        return []
 
 
 def _run(
@@ -152,29 +155,32 @@ def _run(
     places = [(key, place) for key, points in settings.items() for place in range(len(points))]
     sweep = Sweep([point for points in settings.values() for point in points], out=None, **limits)
     found = {(key, subject): [np.nan] * len(points) for key, points in settings.items() for subject in asked}
+    units = {subject: _unit(setup, subject) for subject in asked}
     for index, result in sweep.indexed():
         key, place = places[index]
-        for subject in asked:
-            found[key, subject][place] = measure(Setup(result), subject)[0]
+        for subject, unit in units.items():
+            found[key, subject][place] = _measure(Setup(result), subject, unit)
     return found
 
 
-def measure(setup: Setup, subject: Subject) -> tuple[float, str]:
-    """How fast a subject is, and the unit: mean goodput in Mbit/s, or the mean time of transfers in s.
+def _unit(setup: Setup, subject: Subject) -> str:
+    """``s`` that transfers take on average, or ``Mbit/s`` of goodput."""
+    has_ended = any(row.get("completion_s") is not None for row in setup.flow_rows(subject))
+    return "s" if has_ended or setup.is_finite(subject) else "Mbit/s"
 
-    A transfer that did not end counts with the time that it had.
-    """
+
+def _measure(setup: Setup, subject: Subject, unit: str) -> float:
+    """How fast a subject is. A transfer that did not end counts with the time that it had."""
     end_s = setup.result.meta.sim_s
     if subject.kind == "traffic":
         frame = setup.result.completions.to_polars()
         rows = frame.filter((frame["source"] == subject.members[0]) & (frame["measured"] == 1))
         times = rows["fct_s"].fill_null(end_s - rows["start_s"])
-        return (float(np.mean(times.to_numpy())) if times.len() else np.nan), "s"
-    rows_of_flows = setup.flow_rows(subject)
-    if any(row["completion_s"] is not None for row in rows_of_flows) or setup.is_finite(subject):
-        taken = [row["completion_s"] or end_s - row["start_s"] for row in rows_of_flows]
-        return float(np.mean(taken)), "s"
-    return float(np.mean([row["goodput_mbps"] or 0.0 for row in rows_of_flows])), "Mbit/s"
+        return float(np.mean(times.to_numpy())) if times.len() else np.nan
+    flows = setup.flow_rows(subject)
+    if unit == "s":
+        return float(np.mean([row["completion_s"] or end_s - row["start_s"] for row in flows]))
+    return float(np.mean([row["goodput_mbps"] or 0.0 for row in flows]))
 
 
 def _answer(
@@ -184,7 +190,7 @@ def _answer(
     measures: Mapping[tuple[_Key, Subject], Sequence[float]],
     repeat: int,
 ) -> Answer:
-    _, unit = measure(setup, subject)
+    unit = _unit(setup, subject)
     now = np.asarray(measures[(), subject])
     effects = []
     # All intervals of an answer hold together.

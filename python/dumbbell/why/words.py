@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dumbbell.report import number
+from dumbbell.report import number, percent
 from dumbbell.terminal import Grid
 from dumbbell.why.causes import early_marks
 from dumbbell.why.setup import Setup
@@ -89,17 +89,13 @@ def _faster(answer: Answer, effect: Effect) -> str:
     text = f"{number(effect.without)} {answer.unit}, {_share(effect.gain.estimate)}"
     if np.isfinite(effect.gain.low) and effect.gain.has_width:
         low, high = effect.gain.low, effect.gain.high
-        ends = (number(1 + low), number(1 + high)) if effect.gain.estimate >= 1 else (_percent(low), _percent(high))
+        ends = (number(1 + low), number(1 + high)) if effect.gain.estimate >= 1 else (percent(low), percent(high))
         text += f" ({' to '.join(ends)})"
     return text
 
 
 def _share(gain: float) -> str:
-    return f"{number(1 + gain)} times as fast" if gain >= 1 else f"{_percent(gain)} faster"
-
-
-def _percent(gain: float) -> str:
-    return f"{100 * gain:.0f} %" if abs(gain) >= 0.1 else f"{100 * gain:.2g} %"
+    return f"{number(1 + gain)} times as fast" if gain >= 1 else f"{percent(gain)} faster"
 
 
 def _finite(value: float) -> float | None:
