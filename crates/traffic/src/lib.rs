@@ -5,6 +5,7 @@ mod list;
 mod objects;
 mod pause;
 mod requests;
+mod schema;
 mod short_flows;
 mod size;
 mod web_pages;

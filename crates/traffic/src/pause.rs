@@ -1,5 +1,6 @@
 //! Times between what happens.
 
+use crate::schema::distribution;
 use crate::size::normal;
 use dumbbell_units::{Duration, ParseError, Rng};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -167,18 +168,9 @@ impl JsonSchema for Wait {
         let time = generator.subschema_for::<Duration>();
         let sigma = serde_json::json!({ "type": "number", "minimum": 0, "maximum": 10 });
         let kind = |name: &str, keys: &[&str]| {
-            let mut properties = serde_json::json!({ "kind": { "const": name } });
-            for key in keys {
-                properties[*key] = if *key == "sigma" { sigma.clone() } else { Value::from(time.clone()) };
-            }
-            let required = [&["kind"], keys].concat();
-            json_schema!({
-                "type": "object",
-                "title": name,
-                "required": required,
-                "properties": properties,
-                "additionalProperties": false,
-            })
+            let schema_of = |key: &str| if key == "sigma" { sigma.clone() } else { Value::from(time.clone()) };
+            let properties = keys.iter().map(|key| ((*key).to_owned(), schema_of(key))).collect();
+            distribution(name, keys, Value::Object(properties))
         };
         let tables =
             [kind("uniform", &["min", "max"]), kind("exponential", &["mean"]), kind("lognormal", &["mean", "sigma"])];

@@ -1,5 +1,6 @@
 //! How much is transferred: distributions of sizes.
 
+use crate::schema::distribution;
 use dumbbell_units::{Bytes, ParseError, Rng};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -275,30 +276,18 @@ impl JsonSchema for Size {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let bytes = generator.subschema_for::<Bytes>();
-        let kind = |name: &str, required: &[&str], properties: serde_json::Value| {
-            let mut properties = properties;
-            properties["kind"] = serde_json::json!({ "const": name });
-            let required = [&["kind"], required].concat();
-            json_schema!({
-                "type": "object",
-                "title": name,
-                "required": required,
-                "properties": properties,
-                "additionalProperties": false,
-            })
-        };
         json_schema!({
             "description": "A size, or a distribution of sizes.",
             "examples": ["30kB"],
             "anyOf": [
                 bytes,
-                kind("fixed", &["bytes"], serde_json::json!({ "bytes": bytes })),
-                kind("exponential", &["mean"], serde_json::json!({ "mean": bytes })),
-                kind("pareto", &["mean", "shape"],
+                distribution("fixed", &["bytes"], serde_json::json!({ "bytes": bytes })),
+                distribution("exponential", &["mean"], serde_json::json!({ "mean": bytes })),
+                distribution("pareto", &["mean", "shape"],
                      serde_json::json!({ "mean": bytes, "shape": { "type": "number", "exclusiveMinimum": 1 }, "max": bytes })),
-                kind("lognormal", &["mean", "sigma"],
+                distribution("lognormal", &["mean", "sigma"],
                      serde_json::json!({ "mean": bytes, "sigma": { "type": "number", "minimum": 0 }, "max": bytes })),
-                kind("empirical", &["points"],
+                distribution("empirical", &["points"],
                      serde_json::json!({ "points": { "type": "array", "items": { "type": "array" } } })),
             ],
         })

@@ -104,7 +104,14 @@ impl Receiver {
     }
 
     /// Segments that such an application has not read at `now`; `None` where there is none.
+    #[inline]
     pub(super) fn unread_by_reader(&mut self, now: Time) -> Option<u32> {
+        if self.has_reader() { self.read_until(now) } else { None }
+    }
+
+    // Kept apart, because most receivers have no reader.
+    #[cold]
+    fn read_until(&mut self, now: Time) -> Option<u32> {
         let delivered = self.delivered_bytes;
         let reader = self.rare.as_mut()?.reader.as_mut()?;
         reader.advance(now, delivered);
