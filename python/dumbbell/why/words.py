@@ -37,7 +37,7 @@ def grid(answer: Answer) -> Grid:
 
 
 def items(answer: Answer, scenario: str | None) -> str:
-    """The same for a terminal, an item a cause, with the run that proves it where the experiment is a file."""
+    """An answer for a terminal: an item a cause, with the run that proves it where the experiment is a file."""
     lines = []
     for place, effect in enumerate(answer.named, 1):
         lines += [f"  {place}. {effect.cause.name}: {_faster(answer, effect)}", f"     {effect.cause.shown}"]
