@@ -43,7 +43,7 @@ fn measure(file: &str, threads: usize, overrides: impl Iterator<Item = String>) 
         .collect::<Result<Vec<_>, String>>()?;
     let experiment = Experiment::from_toml(&text, file, &overrides)?;
     let scenario = experiment.points()[0].scenario();
-    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None };
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None, plain: false };
     let output = run_on_threads(&scenario, bounds, threads)?;
     Ok(cost(&scenario, &output))
 }

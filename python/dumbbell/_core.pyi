@@ -94,6 +94,7 @@ class Point:
         max_memory: int | None = None,
         series: Callable[[Table, Table], None] | None = None,
         threads: int = 1,
+        plain: bool = False,
     ) -> RunOutput: ...
     def why_one_thread(self) -> str | None: ...
     def run_on_linux(

@@ -37,6 +37,7 @@ def run(
     max_memory: Size | None = None,
     on: On = "simulator",
     threads: int = 1,
+    plain: bool = False,
 ) -> Result:
     """Runs an experiment that is a single run.
 
@@ -49,6 +50,8 @@ def run(
             time; :class:`Linux` has settings.
         threads: Threads that share the flows of the run, if these meet in one link and nowhere else; other runs take
             one. The results are the same.
+        plain: Whether packets are carried one by one, without any short cut, on one thread. The results are the same,
+            and take twice the time: for those who doubt a short cut.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
@@ -56,14 +59,14 @@ def run(
             what grew, or which controller, when and why. Or the kernel or the machine cannot do what it asks for.
         VoidRunError: The machine was too busy for a run on the kernel that measures anything.
         ValueError: The experiment has several points; use :func:`sweep`. Or ``threads`` is below 1, or given for the
-            kernel.
+            kernel or for a ``plain`` run, or this is given for the kernel.
     """
     points = experiment.load(source, set=set, seed=seed).points
     if len(points) != 1:
         raise ValueError(f"the experiment has {len(points)} points; use dumbbell.sweep")
     linux = ground(on)
-    _check_threads(threads, linux)
-    with closing(run_points(points, max_memory=max_memory, linux=linux, threads=threads)) as results:
+    _check_threads(threads, linux, plain)
+    with closing(run_points(points, max_memory=max_memory, linux=linux, threads=threads, plain=plain)) as results:
         return next(results)[1]
 
 
@@ -80,6 +83,7 @@ def sweep(
     on: On = "simulator",
     client: Client | None = None,
     threads: int = 1,
+    plain: bool = False,
 ) -> Sweep:
     """Runs every point of an experiment on all cores, or on all of a cluster.
 
@@ -99,12 +103,13 @@ def sweep(
         client: A client of Dask.distributed, whose workers run the points in place of this machine. They need the same
             build of Dumbbell. ``out`` is a directory of this machine.
         threads: Threads of each run, as in :func:`run`. It pays where there are fewer points than cores.
+        plain: Whether packets are carried one by one, as in :func:`run`.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         OutputError: ``out`` cannot be written.
-        ValueError: Settings that a cluster has no use for: ``jobs``, ``threads``, or another ground. Or ``threads`` as
-            in :func:`run`.
+        ValueError: Settings that a cluster has no use for: ``jobs``, ``threads``, or another ground. Or ``threads`` and
+            ``plain`` as in :func:`run`.
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
     folder = None if out is None else Path(out)
@@ -117,6 +122,7 @@ def sweep(
         linux=ground(on),
         client=client,
         threads=threads,
+        plain=plain,
     )
 
 
@@ -134,17 +140,20 @@ class Sweep:
         linux: Linux | None = None,
         client: Client | None = None,
         threads: int = 1,
+        plain: bool = False,
     ) -> None:
-        _check_threads(threads, linux)
-        if client is not None and (linux is not None or jobs is not None or threads != 1):
+        _check_threads(threads, linux, plain)
+        if client is not None and (linux is not None or jobs is not None or threads != 1 or plain):
             raise ValueError(
-                "a cluster runs the simulator, on all threads of its workers: leave out `on`, `jobs` and `threads`"
+                "a cluster runs the simulator, on all threads of its workers: leave out `on`, `jobs`, `threads` and "
+                "`plain`"
             )
         self.points = points
         self._client = client
         self._linux = linux
         self._jobs = jobs
         self._threads = threads
+        self._plain = plain
         self._max_memory = max_memory
         self._out = out
         self._progress = progress
@@ -208,8 +217,9 @@ class Sweep:
 
     def _run_here(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
         points = [self.points[index] for index in todo]
+        idle = commits.commit_if_due
         running = run_points(
-            points, self._jobs, self._max_memory, self._linux, self._live, commits.commit_if_due, self._threads
+            points, self._jobs, self._max_memory, self._linux, self._live, idle, self._threads, self._plain
         )
         with closing(running):
             for position, result in running:
@@ -300,7 +310,11 @@ class Sweep:
         return None
 
 
-def _check_threads(threads: int, linux: Linux | None) -> None:
+def _check_threads(threads: int, linux: Linux | None, plain: bool) -> None:
+    if plain and linux is not None:
+        raise ValueError("plain=True: the kernel carries packets as it does")
+    if plain and threads > 1:
+        raise ValueError(f"threads={threads}: a plain run takes one thread")
     if threads < 1:
         raise ValueError(f"threads={threads}: a run takes at least one thread")
     if threads > 1 and linux is not None:

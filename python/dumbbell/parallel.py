@@ -41,13 +41,17 @@ def engine_digest() -> str:
 
 
 def run_point(
-    point: _core.Point, cancel: _core.CancelToken | None = None, max_memory: int | None = None, threads: int = 1
+    point: _core.Point,
+    cancel: _core.CancelToken | None = None,
+    max_memory: int | None = None,
+    threads: int = 1,
+    plain: bool = False,
 ) -> Result:
-    """Simulates one point, in ``max_memory`` bytes, on ``threads`` threads."""
+    """Simulates one point, in ``max_memory`` bytes, on ``threads`` threads, or packet by packet if it is to be ``plain``."""
     pieces = Pieces()
     token = cancel or _core.CancelToken()
     try:
-        return measured(point, lambda: point.run(token, max_memory, pieces.take, threads), tables=pieces.tables)
+        return measured(point, lambda: point.run(token, max_memory, pieces.take, threads, plain), tables=pieces.tables)
     except BaseException:
         pieces.discard()
         raise
@@ -108,6 +112,7 @@ def run_points(
     live: Live | None = None,
     idle: Callable[[], None] = lambda: None,
     threads: int = 1,
+    plain: bool = False,
 ) -> Generator[tuple[int, Result]]:
     """Simulates ``jobs`` points at a time, yielding index and result as they finish.
 
@@ -134,7 +139,7 @@ def run_points(
             while len(pending) < 2 * workers and (entry := next(waiting, None)) is not None:
                 index, point = entry
                 if linux is None:
-                    future = executor.submit(run_point, point, cancel, limit, threads)
+                    future = executor.submit(run_point, point, cancel, limit, threads, plain)
                 else:
                     future = executor.submit(run_on_linux, point, linux, cancel, limit, live)
                 pending[future] = index

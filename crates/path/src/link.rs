@@ -63,6 +63,8 @@ pub enum Offer {
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     fast_path: FastPath,
+    /// It is to have no fast path.
+    is_plain: bool,
     /// A packet is dropped when it is offered, or never.
     is_immediate: bool,
     /// Loss and policer before the queue; most links have neither.
@@ -156,6 +158,7 @@ impl<P: Packet> Link<P> {
         let release = Release::new(config.impairments.aggregate, events, stream).map(Box::new);
         let mut link = Link {
             fast_path: FastPath::None,
+            is_plain: false,
             is_immediate: loss_after.is_none() && release.is_none() && !matches!(stage, Stage::Held(_)),
             ingress: ingress.map(Box::new),
             stage,
@@ -177,9 +180,15 @@ impl<P: Packet> Link<P> {
         link
     }
 
+    /// Every packet takes the general way, and nothing is decided later than it is due. To be said before packets are offered.
+    pub fn carry_plainly(&mut self) {
+        self.is_plain = true;
+        self.fast_path = FastPath::None;
+    }
+
     /// The fast path that the parts of the link allow.
     fn possible_fast_path(&self) -> FastPath {
-        if self.ingress.is_some() || self.release.is_some() || !self.pipe.is_plain() {
+        if self.is_plain || self.ingress.is_some() || self.release.is_some() || !self.pipe.is_plain() {
             return FastPath::None;
         }
         let is_plain = self.loss_after.is_none();

@@ -251,6 +251,11 @@ impl<P: Packet + Send> Media<P> {
         self.links.get_mut(number)
     }
 
+    /// All links, by their numbers.
+    pub fn links_mut(&mut self) -> impl Iterator<Item = &mut Link<P>> {
+        self.links.iter_mut()
+    }
+
     /// The same to look at.
     #[inline(always)]
     pub fn link(&self, number: usize) -> Option<&Link<P>> {

@@ -171,8 +171,8 @@ impl Point {
 
     /// Simulates the point with the interpreter lock released. `max_memory` are the bytes that it may take;
     /// `series` is called with tables of flows and of links when there are many samples, and takes them away. The flows are
-    /// dealt out to `threads`, where [that can be done](Self::why_one_thread).
-    #[pyo3(signature = (cancel, max_memory=None, series=None, threads=1))]
+    /// dealt out to `threads`, where [that can be done](Self::why_one_thread). A `plain` run carries packets one by one.
+    #[pyo3(signature = (cancel, max_memory=None, series=None, threads=1, plain=false))]
     fn run(
         &self,
         py: Python<'_>,
@@ -180,6 +180,7 @@ impl Point {
         max_memory: Option<u64>,
         series: Option<Py<PyAny>>,
         threads: usize,
+        plain: bool,
     ) -> PyResult<RunOutput> {
         let mut sink = series.map(|callback| Callback { callback, raised: None });
         let outcome = py.detach(|| {
@@ -187,6 +188,7 @@ impl Point {
                 cancel: &cancel.cancelled,
                 max_memory: max_memory.unwrap_or(u64::MAX),
                 series: sink.as_mut().map(|sink| sink as &mut dyn SeriesSink),
+                plain,
             };
             run_on_threads(&self.inner.scenario(), bounds, threads)
         });

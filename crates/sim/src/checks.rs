@@ -92,7 +92,7 @@ impl Checks {
         if cfg!(debug_assertions) {
             for (index, flow) in flows.iter().enumerate() {
                 let counts = flow.counts();
-                let is_data = |packet: &Packet| packet.flow as usize == index && packet.kind.is_data();
+                let is_data = |packet: &Packet| packet.flow as usize == index && packet.carries_data();
                 let on_the_way = count(&is_data);
                 assert_eq!(
                     counts.sent + flow.traffic.copies,

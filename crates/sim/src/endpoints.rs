@@ -66,6 +66,14 @@ impl Endpoints {
         }
     }
 
+    /// Every segment and every ACK takes the general way.
+    pub fn predict_nothing(&mut self) {
+        if let Endpoints::Tcp { sender, receiver } = self {
+            sender.predict_nothing();
+            receiver.predict_nothing();
+        }
+    }
+
     /// Whether the near end may send without an answer of the far end.
     pub fn is_connectionless(&self) -> bool {
         match self {

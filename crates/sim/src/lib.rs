@@ -107,7 +107,7 @@ pub enum RunError {
 /// # Errors
 /// `cancel` was set before it ended.
 pub fn run(scenario: &Scenario, cancel: &AtomicBool) -> Result<RunOutput, RunError> {
-    run_within(scenario, Bounds { cancel, max_memory: u64::MAX, series: None })
+    run_within(scenario, Bounds { cancel, max_memory: u64::MAX, series: None, plain: false })
 }
 
 /// Runs a scenario to its end, within bounds.
@@ -140,7 +140,7 @@ pub fn run_scripted<'a>(
 /// # Errors
 /// Those of [`run_within`].
 pub fn run_on_threads<'a>(scenario: &'a Scenario, bounds: Bounds<'a>, threads: usize) -> Result<RunOutput, RunError> {
-    let Some(split) = (threads > 1).then(|| Split::of(scenario).ok()).flatten() else {
+    let Some(split) = (threads > 1 && !bounds.plain).then(|| Split::of(scenario).ok()).flatten() else {
         return run_within(scenario, bounds);
     };
     let before = cpu_time();

@@ -118,6 +118,12 @@ impl Packet {
         Packet { detail: burst.remaining() - 1, ..Packet::data(flow, hops_left, header, first) }
     }
 
+    /// Whether it carries data. A segment that probes a closed window has none.
+    #[inline]
+    pub fn carries_data(&self) -> bool {
+        self.kind.is_data() && (self.kind.has_payload() || self.size > u16::from(self.header))
+    }
+
     /// The segment of a data packet, as it arrives.
     #[inline]
     pub fn segment(&self) -> Segment {

@@ -98,6 +98,8 @@ pub struct Receiver {
     sack_permitted: bool,
     reports_duplicates: bool,
     compress_sacks: bool,
+    /// Expected segments take a [fast path](predicted).
+    predicts: bool,
 
     /// Delayed-ACK time before bounds (`icsk_ack.ato`); [`NO_ATO`] before the first.
     ato: Duration,
@@ -282,6 +284,7 @@ impl Receiver {
             sack_permitted: config.sack,
             reports_duplicates: config.sack && config.dsack,
             compress_sacks: config.compress_sacks,
+            predicts: true,
             ato: NO_ATO,
             delayed_ack_at: Time::NEVER,
             exact_ack_at: Time::NEVER,

@@ -50,6 +50,9 @@ Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at t
 Threads = Annotated[
     int, typer.Option(min=1, help="Threads of each run, among which flows that meet in one link are divided.")
 ]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="Carry packets one by one, without short cuts: equal results, for doubters.")
+]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
@@ -88,6 +91,7 @@ class Limits(NamedTuple):
     linux: Linux | None = None
     client: Client | None = None
     threads: int = 1
+    plain: bool = False
 
 
 class Output(NamedTuple):
@@ -162,8 +166,10 @@ def cluster(address: str | None, limits: Limits) -> Iterator[Limits]:
     if address is None:
         yield limits
         return
-    if limits.jobs is not None or limits.linux is not None or limits.threads != 1:
-        fail("--cluster runs the simulator, on all threads of its workers: leave out --jobs, --threads and --on")
+    if limits.jobs is not None or limits.linux is not None or limits.threads != 1 or limits.plain:
+        fail(
+            "--cluster runs the simulator, on all threads of its workers: leave out --jobs, --threads, --plain and --on"
+        )
     from dumbbell.cluster import connect
 
     with connect(address) as client:

@@ -33,6 +33,7 @@ def run(
     vary_rtt: options.VaryRtt = False,
     jobs: options.Jobs = None,
     threads: options.Threads = 1,
+    plain: options.Plain = False,
     max_memory: options.MaxMemory = None,
     seed: options.Seed = None,
     out: options.Out = None,
@@ -48,9 +49,11 @@ def run(
     if files.count(STANDARD_INPUT) > 1:
         fail("standard input (-) can be read once")
     chosen = options.settings(settings, vary_rtt)
-    limits = Limits(jobs, options.size(max_memory), options.linux(on, retries, sysctls), threads=threads)
-    if limits.linux is not None and threads != 1:
-        fail("--threads goes with the simulator: leave it out, or --on linux")
+    limits = Limits(jobs, options.size(max_memory), options.linux(on, retries, sysctls), threads=threads, plain=plain)
+    if limits.linux is not None and (threads != 1 or plain):
+        fail(f"{'--plain' if plain else '--threads'} goes with the simulator: leave it out, or --on linux")
+    if plain and threads != 1:
+        fail("a --plain run takes one thread: leave out --threads")
     # All files are read before the first runs: a mistake in the last one costs no time.
     experiments = [(path, options.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
     if plot and out is None:

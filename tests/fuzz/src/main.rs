@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const USAGE: &str = "usage: dumbbell-fuzz [TARGET...] [--seeds FIRST..END] [--minutes N] [--keep FOLDER]
        dumbbell-fuzz --print TARGET SEED
        dumbbell-fuzz TARGET FILE...
-targets: file, dictionary, trace, run, extreme; without one, all of them";
+targets: file, dictionary, trace, run, extreme, twin; without one, all of them";
 
 /// What the command line asks for.
 struct Task {

@@ -58,6 +58,12 @@ fn parameters_at_the_ends_of_their_ranges_are_refused_or_run() {
 }
 
 #[test]
+fn packets_carried_one_by_one_lead_to_the_same_tables() {
+    let accepted = accepted("twin", 2_000);
+    assert!(accepted > 0.9, "a share of {accepted} runs");
+}
+
+#[test]
 fn what_failed_once_holds() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let mut tried = 0;

@@ -25,13 +25,12 @@ impl<P: Packet> Link<P> {
     /// Packets come to a queue that keeps them, one after the other; returns how many it accepts.
     pub(super) fn hold_run(&mut self, now: Time, mut packet: P, count: u32) -> u32 {
         self.ledger.arrivals.add_many(packet.size(), count);
-        let now = self.decide_for_arrival(now);
         let mut accepted = 0;
         for place in 0..count {
             if place > 0 {
                 packet.follow(1);
             }
-            accepted += u32::from(matches!(self.hold(now, packet), Offer::Accepted { .. }));
+            accepted += u32::from(matches!(self.offer_held(now, packet), Offer::Accepted { .. }));
         }
         accepted
     }
@@ -43,7 +42,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Makes the decisions that come before a packet which arrives at `now`, those of the same instant but for
-    /// [rounding](ROUNDING) included. Returns when the packet comes then.
+    /// [rounding](ROUNDING) included. Returns when the packet comes then: no sooner than one before it.
     #[inline(always)]
     fn decide_for_arrival(&mut self, now: Time) -> Time {
         self.decide_until(now);
@@ -53,6 +52,7 @@ impl<P: Packet> Link<P> {
                 self.decide_until(decision);
                 decision
             }
+            Stage::Held(queue) => now.max(queue.buffer.occupancy.clock()),
             _ => now,
         }
     }

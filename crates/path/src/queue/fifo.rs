@@ -84,9 +84,9 @@ impl Fifo {
     pub(crate) fn offer_run(&mut self, now: Time, size: u32, count: u32) -> Option<Train> {
         self.advance(now);
         let at_once = u32::from(self.transmitter.seek(now) <= now);
-        let mut room = self.limits.room(self.occupancy.backlog(), size, count - at_once);
-        if room < count - at_once && self.makes_room(now) {
-            room = self.limits.room(self.occupancy.backlog(), size, count - at_once);
+        let room = self.limits.room(self.occupancy.backlog(), size, count - at_once);
+        if room < count - at_once && (at_once > 0 || self.first_to_begin(now) <= now + ROUNDING) {
+            return self.offer_each(now, size, count);
         }
         let mut fitting = at_once + room;
         if let Some(limit) = self.limits.time {
@@ -104,6 +104,17 @@ impl Fifo {
         Some(departures)
     }
 
+    /// [`offer_run`](Self::offer_run) where one packet may find [room](Self::makes_room) that those before it did not.
+    #[cold]
+    #[inline(never)]
+    fn offer_each(&mut self, now: Time, size: u32, count: u32) -> Option<Train> {
+        let mut departures = self.transmitter.train(size, count)?.ends();
+        // Where one does not fit, those behind it do not either.
+        let fitting = (0..count).take_while(|_| self.offer(now, size).is_some()).count();
+        departures.truncate(u32::try_from(fitting).unwrap_or(count));
+        Some(departures)
+    }
+
     /// Lets the first packet that waits begin if it does so at `now` but for rounding; whether it does.
     #[cold]
     #[inline(never)]
@@ -114,6 +125,13 @@ impl Fifo {
             self.advance(starts);
         }
         is_due
+    }
+
+    /// When the first packet begins that waits, or would wait.
+    #[cold]
+    #[inline(never)]
+    fn first_to_begin(&mut self, now: Time) -> Time {
+        self.waiting.front_mut().map_or_else(|| self.transmitter.seek(now), |run| run.starts.next())
     }
 
     /// Packets of `size` bytes each begin to wait.

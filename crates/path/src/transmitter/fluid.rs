@@ -160,6 +160,14 @@ impl Fluid {
     /// and every one takes time; returns when they begin.
     #[inline(always)]
     pub(crate) fn send_train(&mut self, bytes: u64, count: u32) -> Option<Train> {
+        let train = self.train(bytes, count)?;
+        (self.free, self.spare) = train.end();
+        Some(train)
+    }
+
+    /// When they would begin that [`send_train`](Self::send_train) would send.
+    #[inline(always)]
+    pub(crate) fn train(&mut self, bytes: u64, count: u32) -> Option<Train> {
         if self.recent[0].bytes != bytes {
             self.find_packet_time(bytes);
         }
@@ -168,9 +176,7 @@ impl Fluid {
         if !is_served {
             return None;
         }
-        let train = Train::new(self.free, self.spare, (nanos, rest), self.segment.rate, count);
-        (self.free, self.spare) = train.end();
-        Some(train)
+        Some(Train::new(self.free, self.spare, (nanos, rest), self.segment.rate, count))
     }
 
     /// How many of `count` packets of `bytes` each will have begun by `instant` if they are sent from the instant that

@@ -142,6 +142,15 @@ impl Transmitter {
         }
     }
 
+    /// When `count` packets of `size` bytes would start that are sent from the start that [`seek`](Self::seek) found, if that is
+    /// simple.
+    pub(crate) fn train(&mut self, size: u32, count: u32) -> Option<Train> {
+        match &mut self.service {
+            Service::Fluid(fluid) => fluid.train(u64::from(size) + self.overhead, count),
+            Service::Trace(_) => None,
+        }
+    }
+
     /// Sends `count` packets of `size` bytes from the start that [`seek`](Self::seek) found, if that is simple; returns
     /// when they start.
     #[inline]

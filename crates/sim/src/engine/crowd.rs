@@ -158,7 +158,7 @@ mod tests {
         );
         let run = |is_crowd: bool| -> RunOutput {
             let cancel = AtomicBool::new(false);
-            let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
+            let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None, plain: false };
             let mut engine = Engine::new(&scenario, Vec::new(), bounds).unwrap();
             let turns = if is_crowd { turns(&mut Crowd::new(&mut engine)) } else { turns(&mut engine) };
             engine.events += turns.unwrap();

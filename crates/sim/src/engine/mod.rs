@@ -97,8 +97,9 @@ impl<'a> Engine<'a> {
     /// A run of `scenario` within `bounds`, whose links change as `script` says.
     pub fn new(scenario: &'a Scenario, script: Vec<TimedChange>, bounds: Bounds<'a>) -> Result<Engine<'a>, RunError> {
         let checks = Checks::new(scenario, &script, bounds.cancel)?;
-        let mut network = Network::new(scenario, bounds.cancel)?;
-        if script.is_empty() {
+        let build = if bounds.plain { Network::plain } else { Network::new };
+        let mut network = build(scenario, bounds.cancel)?;
+        if script.is_empty() && !bounds.plain {
             network.shorten_ways(|_| false);
             go_on(bounds.cancel)?;
             if scenario.traffic.is_empty() {
@@ -162,7 +163,8 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the scenario.
     pub fn run(mut self) -> Result<RunOutput, RunError> {
-        let turns = if self.is_crowd() { turns(&mut Crowd::new(&mut self)) } else { turns(&mut self) }?;
+        let turns =
+            if self.is_crowd() && !self.bounds.plain { turns(&mut Crowd::new(&mut self)) } else { turns(&mut self) }?;
         self.events += turns;
         self.close();
         self.finish()

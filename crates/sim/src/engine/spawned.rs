@@ -98,6 +98,9 @@ impl Engine<'_> {
         let spec = scenario.traffic[source].sender(place.user);
         let controller = spec.cc.controller(spawned_stream(scenario.seed, place.source, place.number));
         let mut flow = Flow::new(spec, controller, own.asked(now), way.bottleneck);
+        if self.bounds.plain {
+            flow.ends.predict_nothing();
+        }
         flow.transfer(place.bytes, u16::try_from(spec.transport.mss).unwrap_or(u16::MAX));
         attach_device(&mut flow, &spec.forward, &mut self.media, &self.entries);
         let (route, ack_codepoint) = (way.route, flow.ends.ack_codepoint());

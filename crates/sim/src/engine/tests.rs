@@ -25,7 +25,7 @@ pub(super) fn scenario(toml: &str) -> Scenario {
 pub(super) fn run_over(scenario: &Scenario, build: impl FnOnce(&AtomicBool) -> Network) -> RunOutput {
     let cancel = AtomicBool::new(false);
     let network = build(&cancel);
-    let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
+    let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None, plain: false };
     let recorder = tables::recorder(scenario, &network.flows);
     let clock = Clock::new(scenario, &recorder, Vec::new()).unwrap();
     let checks = Checks::new(scenario, &[], &cancel).unwrap();
@@ -57,7 +57,7 @@ fn traffic_weighs_its_flows_and_numbers_and_leaves_distributions_to_themselves()
         "#,
     );
     let cancel = AtomicBool::new(false);
-    let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
+    let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None, plain: false };
     let mut engine = Engine::new(&scenario, Vec::new(), bounds).unwrap();
     super::turns(&mut engine).unwrap();
     let places = engine.traffic.spawned.places();

@@ -311,7 +311,7 @@ impl Engine<'_> {
             Some(payload) if packet.kind.has_payload() => packet.with_attachment(self.payloads.copy(payload)),
             Some(sacks) => packet.with_attachment(self.sacks.copy(sacks)),
         };
-        if copy.kind.is_data() {
+        if copy.carries_data() {
             self.flows[copy.flow as usize].traffic.copies += 1;
         }
         self.read_ack(hop, &copy);
@@ -439,7 +439,7 @@ impl Engine<'_> {
 
     #[cold]
     pub(super) fn count_drop(&mut self, packet: &Packet) {
-        if packet.kind.is_data() {
+        if packet.carries_data() {
             self.flows[packet.flow as usize].traffic.drops += 1;
         }
         if let Some(attachment) = packet.attachment() {
@@ -491,7 +491,7 @@ impl FirstLink<'_> {
             Offer::Accepted { departs: None } => self.now,
             Offer::Dropped(_) => {
                 self.accepted -= 1;
-                self.traffic.drops += 1;
+                self.traffic.drops += u64::from(packet.carries_data());
                 self.now
             }
             Offer::Duplicated { departs } => self.offer_copy(packet, departs),
@@ -501,14 +501,14 @@ impl FirstLink<'_> {
     /// Offers the copy of a data packet that leaves at `departs`; returns when both will have left the transmitter.
     #[cold]
     fn offer_copy(&mut self, packet: Packet, departs: Option<Time>) -> Time {
-        self.traffic.copies += 1;
+        self.traffic.copies += u64::from(packet.carries_data());
         let copy = match self.link.offer_copy(self.now, packet) {
             Offer::Accepted { departs } | Offer::Duplicated { departs } => {
                 self.accepted += 1;
                 departs
             }
             Offer::Dropped(_) => {
-                self.traffic.drops += 1;
+                self.traffic.drops += u64::from(packet.carries_data());
                 None
             }
         };

@@ -8,7 +8,7 @@ use crate::endpoints::Endpoints;
 use crate::flow::Flow;
 use crate::packet::Packet;
 use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, start_of, start_stream, wire};
-use dumbbell_path::Media;
+use dumbbell_path::{Link, Media};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Completion;
 use dumbbell_units::Duration;
@@ -33,6 +33,15 @@ impl Network {
     pub fn new(scenario: &Scenario, cancel: &AtomicBool) -> Result<Network, RunError> {
         let (media, entries) = media(scenario);
         Network::over(media, entries, scenario, cancel)
+    }
+
+    /// The same, of links and ends that do with every packet what they may have to do with any.
+    pub fn plain(scenario: &Scenario, cancel: &AtomicBool) -> Result<Network, RunError> {
+        let (mut media, entries) = media(scenario);
+        media.links_mut().for_each(Link::carry_plainly);
+        let mut network = Network::over(media, entries, scenario, cancel)?;
+        network.flows.iter_mut().for_each(|flow| flow.ends.predict_nothing());
+        Ok(network)
     }
 
     /// Puts the flows of `scenario` over media, of which `entries` tells what takes the place of each link.

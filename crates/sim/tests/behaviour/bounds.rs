@@ -24,7 +24,7 @@ fn endless(transport: &str) -> Scenario {
 }
 
 fn within(scenario: &Scenario, max_memory: u64) -> Result<RunOutput, RunError> {
-    run_within(scenario, Bounds { cancel: &AtomicBool::new(false), max_memory, series: None })
+    run_within(scenario, Bounds { cancel: &AtomicBool::new(false), max_memory, series: None, plain: false })
 }
 
 fn exceeded(scenario: &Scenario, max_memory: u64) -> MemoryExceeded {
@@ -132,7 +132,7 @@ fn pieces_of_series_are_the_series() {
     let mut sink = Pieces::default();
     let cancel = AtomicBool::new(false);
     // Room for a piece or two, and not for all.
-    let bounds = Bounds { cancel: &cancel, max_memory: 80 * MIB, series: Some(&mut sink) };
+    let bounds = Bounds { cancel: &cancel, max_memory: 80 * MIB, series: Some(&mut sink), plain: false };
     let rest = run_within(&sampled(), bounds).unwrap();
     assert!(sink.0.len() > 1, "{} pieces", sink.0.len());
     let mut pieces = sink.0;
@@ -151,7 +151,7 @@ fn a_sink_that_cannot_keep_a_piece_ends_the_run() {
         }
     }
     let cancel = AtomicBool::new(false);
-    let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: Some(&mut Full) };
+    let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: Some(&mut Full), plain: false };
     let error = run_within(&sampled(), bounds).unwrap_err().to_string();
     assert_eq!(error, "the time series cannot be kept: no space left");
 }
@@ -180,7 +180,7 @@ fn time_to_end(scenario: Scenario, max_memory: u64, after: Duration) -> Duration
     let run = std::thread::spawn(move || {
         let clock = own_clock();
         tell.send(clock.clone()).unwrap();
-        let bounds = Bounds { cancel: &flag, max_memory, series: None };
+        let bounds = Bounds { cancel: &flag, max_memory, series: None, plain: false };
         let outcome = run_within(&scenario, bounds).map(|output| output.summary);
         (outcome, clock.and_then(|clock| cpu_time(&clock)), Instant::now())
     });

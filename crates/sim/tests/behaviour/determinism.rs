@@ -217,7 +217,7 @@ fn shortened_ways_change_nothing() {
     let scenario = scenario(text);
     let at = Time::ZERO + Duration::from_secs(3);
     let nothing = TimedChange { at, link: 0, change: Change::LossBefore(None) };
-    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None };
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None, plain: false };
     let whole = run_scripted(&scenario, vec![nothing], bounds).unwrap();
     let shortened = Run::of(&scenario).output;
     assert_same_tables(&shortened, &whole);

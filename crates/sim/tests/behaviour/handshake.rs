@@ -23,7 +23,7 @@ fn with_losses_until(transport: &str, lossy: &str, until_ms: u64) -> Run {
     let link = usize::from(lossy == "reverse");
     let at = Time::ZERO + Duration::from_millis(until_ms);
     let script = [Change::LossBefore(None), Change::LossAfter(None)].map(|change| TimedChange { at, link, change });
-    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None };
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None, plain: false };
     Run { output: run_scripted(&scenario, script.to_vec(), bounds).unwrap() }
 }
 

@@ -7,7 +7,7 @@ use dumbbell_units::{Duration, Rate, Time};
 use std::sync::atomic::AtomicBool;
 
 fn scripted(scenario: &Scenario, script: Vec<TimedChange>) -> Result<RunOutput, RunError> {
-    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None };
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None, plain: false };
     run_scripted(scenario, script, bounds)
 }
 

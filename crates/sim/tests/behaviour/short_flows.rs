@@ -177,7 +177,7 @@ fn the_number_of_a_flow_that_is_over_is_used_again() {
     "#;
     let cancel = AtomicBool::new(false);
     // Twenty thousand flows of two kilobytes each would need twice that.
-    let bounds = Bounds { cancel: &cancel, max_memory: 20 << 20, series: None };
+    let bounds = Bounds { cancel: &cancel, max_memory: 20 << 20, series: None, plain: false };
     let run = Run { output: run_within(&scenario(toml), bounds).unwrap() };
     assert!(run.traffic("completed_total", 0) > 20_000.0);
     assert!(run.traffic("max_active", 0) < 200.0);
@@ -194,7 +194,7 @@ fn a_run_that_cannot_end_its_flows_ends_itself_before_the_memory_is_full() {
         traffic = [{ kind = "short-flows", cc = "cubic", per_second = 5000, size = "1MB" }]
     "#;
     let cancel = AtomicBool::new(false);
-    let bounds = Bounds { cancel: &cancel, max_memory: 50 << 20, series: None };
+    let bounds = Bounds { cancel: &cancel, max_memory: 50 << 20, series: None, plain: false };
     let error = run_within(&scenario(toml), bounds).unwrap_err().to_string();
     assert!(error.contains("is for traffic") && error.contains("a lower `load`"), "{error}");
 }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn on(threads: usize, scenario: &Scenario) -> RunOutput {
-    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None };
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None, plain: false };
     run_on_threads(scenario, bounds, threads).unwrap()
 }
 
@@ -204,7 +204,8 @@ fn series_that_are_given_away_in_pieces_are_the_same() {
     let scenario = scenario(&CROWD.replace("10ms", "20us").replace("4s", "2s"));
     let pieces = |threads| {
         let mut kept = Kept::default();
-        let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: Some(&mut kept) };
+        let bounds =
+            Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: Some(&mut kept), plain: false };
         let output = run_on_threads(&scenario, bounds, threads).unwrap();
         kept.0.iter().chain([&output.series, &output.link_series]).map(bytes).collect::<Vec<_>>()
     };
@@ -219,8 +220,9 @@ fn a_run_on_threads_can_be_cancelled_while_it_runs() {
         scenario(&CROWD.replace("4s", "100000s").replace("record.interval = \"10ms\"", "record.series = false"));
     let cancel = AtomicBool::new(false);
     let result = std::thread::scope(|scope| {
-        let run = scope
-            .spawn(|| run_on_threads(&scenario, Bounds { cancel: &cancel, max_memory: u64::MAX, series: None }, 2));
+        let run = scope.spawn(|| {
+            run_on_threads(&scenario, Bounds { cancel: &cancel, max_memory: u64::MAX, series: None, plain: false }, 2)
+        });
         std::thread::sleep(std::time::Duration::from_millis(100));
         cancel.store(true, Ordering::Relaxed);
         run.join().unwrap()
@@ -234,7 +236,7 @@ fn memory_counts_over_all_threads() {
         CROWD.replace("60packets", "100000packets").replace("record.interval = \"10ms\"", "record.series = false");
     let scenario = scenario(&text.replace("4s", "20s").replace("120mbit", "1gbit"));
     let limited = |threads, max_memory| {
-        let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory, series: None };
+        let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory, series: None, plain: false };
         run_on_threads(&scenario, bounds, threads)
     };
     let RunError::Memory(exceeded) = limited(2, 6 << 20).unwrap_err() else { panic!("it has to need more") };
@@ -247,7 +249,7 @@ fn the_controller_that_fails_first_ends_the_run_on_threads_too() {
     let scenario = clueless_flows(true);
     assert_eq!(why_one_thread(&scenario), None);
     let cancel = AtomicBool::new(false);
-    let bounds = || Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
+    let bounds = || Bounds { cancel: &cancel, max_memory: u64::MAX, series: None, plain: false };
     let one = run_within(&scenario, bounds()).unwrap_err().to_string();
     for threads in [2, 3] {
         assert_eq!(run_on_threads(&scenario, bounds(), threads).unwrap_err().to_string(), one);

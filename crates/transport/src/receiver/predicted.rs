@@ -22,11 +22,17 @@ pub(super) enum Expected {
 }
 
 impl Receiver {
+    /// From now on every segment takes the slow path, which decides the same.
+    pub fn predict_nothing(&mut self) {
+        self.predicts = false;
+        self.expected = Expected::Nothing;
+    }
+
     /// Determines the segment to expect after one that took the slow path (`tcp_fast_path_check`).
     #[inline]
     pub(super) fn predict(&mut self) {
         self.expected = match self.held.newest() {
-            _ if self.ecn_seen || !self.timestamps => Expected::Nothing,
+            _ if self.ecn_seen || !self.timestamps || !self.predicts => Expected::Nothing,
             _ if self.awaits_last_read() || self.has_unreported_duplicate() || self.has_reader() => Expected::Nothing,
             None if self.has_unread() => Expected::Nothing,
             None => Expected::Next,

@@ -21,6 +21,11 @@ pub(super) fn applies_to(config: &TransportConfig, controller: &dyn Controller) 
 }
 
 impl Sender {
+    /// From now on every ACK takes the slow path, which decides the same.
+    pub fn predict_nothing(&mut self) {
+        self.may_predict = false;
+    }
+
     /// Whether `ack`, which is not ahead of what was sent, was to be expected.
     #[inline]
     pub(super) fn predicts(&self, ack: CumulativeAck) -> bool {

@@ -5,6 +5,7 @@ mod extreme;
 mod file;
 mod run;
 mod trace;
+mod twin;
 
 use crate::{Outcome, Target};
 use dumbbell_scenario::{Experiment, ScenarioErrors, json_schema};
@@ -37,6 +38,12 @@ pub const TARGETS: &[Target] = &[
         about: "a run with parameters of endpoints and controllers at the ends of their ranges",
         draw: extreme::draw,
         check: run::check,
+    },
+    Target {
+        name: "twin",
+        about: "a run whose packets are carried one by one, with the tables of one whose packets are not",
+        draw: twin::draw,
+        check: twin::check,
     },
 ];
 

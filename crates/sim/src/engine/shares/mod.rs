@@ -35,7 +35,7 @@ impl Engine<'_> {
         let flows = deal(std::mem::take(&mut self.flows), parts.len());
         let (cancel, max_memory) = (self.bounds.cancel, self.bounds.max_memory);
         let shares = parts.iter().zip(flows).map(|(part, flows)| {
-            let bounds = Bounds { cancel, max_memory, series: None };
+            let bounds = Bounds { cancel, max_memory, series: None, plain: false };
             Share::new(part, flows, bounds)
         });
         let shares = shares.collect::<Result<Vec<_>, _>>()?;
