@@ -296,7 +296,11 @@ proptest! {
         outage_ms in prop_oneof![Just(None), (1u64..20).prop_map(Some)],
         limit in (prop_oneof![Just(None), (1u64..20).prop_map(Some)], prop_oneof![Just(None), (100u64..30_000).prop_map(Some)]),
         wait_ms in prop_oneof![4 => Just(None), 1 => (1u64..10).prop_map(Some)],
-        bursts in proptest::collection::vec((0u64..2_000_000, 1u32..20, 40u32..1600), 1..60),
+        // After a pause, or so many nanoseconds around the instant at which the next packet leaves.
+        bursts in proptest::collection::vec(
+            (prop_oneof![3 => (0u64..2_000_000).prop_map(Ok), 1 => (0u64..12).prop_map(Err)], 1u32..20, 40u32..1600),
+            1..60,
+        ),
         (most, ahead_ns) in (0u32..8, 0u64..200_000),
     ) {
         let rate = match (rate, outage_ms) {
@@ -311,10 +315,16 @@ proptest! {
         let mut together = link(config);
         let mut single = together.clone();
         let (mut now, mut number) = (0, 0);
+        let mut leaves = Vec::new();
         for (pause, count, size) in bursts {
-            now += pause;
+            let next = leaves.iter().copied().find(|&departs| departs > now + 6).unwrap_or(now + 6);
+            now = pause.map_or_else(|around: u64| next + around - 6, |pause: u64| now + pause);
             let packet = |i: u32| TestPacket::new(number + u64::from(i), size);
             let offers: Vec<Offer> = (0..count).map(|i| single.offer(at(now), packet(i))).collect();
+            leaves.extend(offers.iter().filter_map(|offer| match offer {
+                Offer::Accepted { departs: Some(departs) } => Some(departs.as_nanos()),
+                _ => None,
+            }));
             match together.offer_run(at(now), packet(0), count) {
                 Some(mut departures) => {
                     let accepted = departures.count() as usize;
