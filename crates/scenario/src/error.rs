@@ -65,6 +65,11 @@ impl Problems {
     /// Enough for a person to start with.
     pub(crate) const MAX: usize = 20;
 
+    /// Forgets all but the first `count`.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
     pub(crate) fn push(&mut self, problem: Problem) {
         if self.0.len() < Problems::MAX && !self.0.contains(&problem) {
             self.0.push(problem);

@@ -5,6 +5,7 @@
 
 use crate::error::{Problem, Problems, Source, Sources};
 use crate::key_path::KeyPath;
+use crate::regular;
 use crate::tree::{Entry, LONG_FORMS, Node, Value};
 use std::fs;
 use std::io::Read;
@@ -87,6 +88,8 @@ impl Reader<'_> {
         let tree = Node::from_toml(&text, source, self.problems);
         self.sources.texts.push(Source { name: name.to_string_lossy().into_owned(), text: Some(text) });
         if self.problems.len() > before {
+            // It may be anybody's file, and no experiment: one of its lines is enough.
+            self.problems.truncate(before + 1);
             return Ok(None);
         }
         let mut tree = self.on_top(tree, &name);
@@ -100,11 +103,8 @@ impl Reader<'_> {
 
 /// The text of a regular file.
 fn read(path: &Path) -> Result<String, String> {
-    let file =
-        fs::metadata(path).and_then(|found| if found.is_file() { fs::File::open(path).map(Some) } else { Ok(None) });
-    let Some(file) = file.map_err(|error| error.to_string())? else { return Err("it is not a file".to_owned()) };
     let mut text = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    regular::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
     if text.len() as u64 > MAX_BYTES {
         return Err(format!("it has more than {} MiB", MAX_BYTES >> 20));
     }

@@ -20,6 +20,7 @@ mod include;
 mod key_path;
 mod overrides;
 mod reference;
+mod regular;
 mod resolve;
 mod resolved;
 mod schema;

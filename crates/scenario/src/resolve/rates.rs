@@ -6,6 +6,7 @@ use super::{Context, MAX_RATE, RateSource};
 use crate::error::suggest;
 use crate::file::{Columns, RATES, RateSpec, TraceSource};
 use crate::key_path::KeyPath;
+use crate::regular;
 use dumbbell_cc::catalog::BuildError;
 use dumbbell_cc::{Catalog, Recipe};
 use dumbbell_parameters::check;
@@ -17,7 +18,6 @@ use flate2::read::MultiGzDecoder;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -148,13 +148,7 @@ impl Loader {
     /// The content of a file.
     fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
         let path = self.folder.join(name);
-        // A FIFO without a writer would block when it is opened, a device might never end.
-        let metadata = std::fs::metadata(&path).map_err(|error| error.to_string())?;
-        if !metadata.is_file() {
-            let kind = if metadata.is_dir() { "a directory" } else { "a pipe or a device" };
-            return Err(format!("it is {kind}, not a regular file"));
-        }
-        read_bounded(File::open(&path).map_err(|error| error.to_string())?)
+        read_bounded(regular::open(&path)?)
     }
 
     fn read(&self, name: &str, columns: &Columns) -> Result<Trace, String> {

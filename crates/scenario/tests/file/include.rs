@@ -117,6 +117,14 @@ fn a_mistake_in_an_included_file_is_shown_there() {
 }
 
 #[test]
+fn of_a_file_that_is_no_experiment_one_line_is_shown() {
+    let foreign = "root:x:0:0\ndaemon:x:1:1\nsecret = = 3\n".repeat(9);
+    let folder = Folder::with(&[("a.toml", &format!("include = \"passwd\"\n{FLOW}")), ("passwd", &foreign)]);
+    let errors = folder.errors("a.toml");
+    assert_eq!(errors.iter().filter(|error| file_name(&error.file) == "passwd").count(), 1, "{errors:?}");
+}
+
+#[test]
 fn a_circle_is_shown_where_it_closes() {
     let folder = Folder::with(&[
         ("a.toml", "include = \"b/b.toml\"\n"),
