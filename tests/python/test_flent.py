@@ -125,6 +125,15 @@ def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
         flent.read(tmp_path / "missing.flent.gz")
 
 
+@pytest.mark.parametrize("nothing", [b"[],", b"{},", b"0,", b"[[]],"])
+def test_a_small_file_that_would_fill_the_memory_is_refused_before_it_is_read(tmp_path: Path, nothing: bytes) -> None:
+    path = tmp_path / "bomb.flent.gz"
+    content = b'{"metadata": {}, "x_values": [0], "results": {"a": [' + nothing * 4_200_000 + b"0]}}"
+    path.write_bytes(gzip.compress(content, 1))
+    with pytest.raises(flent.FlentFileError, match="more than 4194304 values, which is no test"):
+        flent.read(path)
+
+
 def test_a_file_of_somebody_else_is_not_overwritten(upload: flent.FlentData, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs.flent.gz"
     theirs.write_bytes(b"precious")

@@ -24,8 +24,10 @@ NAMES = (SUFFIX, ".flent", ".flnt")
 VERSION = 4
 START = "2000-01-01T00:00:00.000000Z"
 """When every simulated test begins, so that the same run gives the same file."""
-MAX_BYTES = 1 << 28
+MAX_BYTES = 1 << 26
 """Larger files, uncompressed, hold no test."""
+MAX_ITEMS = 1 << 22
+"""Nor do files with more values. Each takes up to 64 bytes of memory, however few bytes of the file it takes."""
 
 
 class FlentFileError(ValueError):
@@ -111,6 +113,8 @@ def read(place: str | os.PathLike[str]) -> FlentData:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise FlentFileError(f"{path} holds more than {MAX_BYTES} bytes, which is no test")
+        if sum(map(content.count, (b",", b"[", b"{"))) > MAX_ITEMS:
+            raise FlentFileError(f"{path} holds more than {MAX_ITEMS} values, which is no test")
         parsed = json.loads(content)
     except FlentFileError:
         raise
