@@ -16,7 +16,7 @@ from dumbbell.compare import compare
 from dumbbell.grounds import Linux, VoidRunError
 from dumbbell.parallel import ClusterError
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
-from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
+from dumbbell.storage import DamagedResultWarning, OtherEngineError, OtherEngineWarning, OutputError, ResultError
 from dumbbell.tables import Table
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ __all__ = [
     "DamagedResultWarning",
     "Linux",
     "Meta",
+    "OtherEngineError",
+    "OtherEngineWarning",
     "OutputError",
     "Result",
     "ResultError",

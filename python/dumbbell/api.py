@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from dumbbell import _core, experiment, storage
 from dumbbell.batches import ALL_TABLES, BATCHES, SUMMARIES, Archive
@@ -22,11 +22,14 @@ from dumbbell.meta import shown_as
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
 from dumbbell.results import POINTS, SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
-from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
+from dumbbell.storage import DamagedResultWarning, OtherEngineError, OtherEngineWarning, OutputError, ResultError
 from dumbbell.summaries import Summaries
 
 if TYPE_CHECKING:
     from distributed import Client
+
+Others: TypeAlias = Literal["refuse", "keep", "rerun"]
+"""What becomes of points of a sweep on disk that another engine has computed."""
 
 
 def run(
@@ -84,6 +87,7 @@ def sweep(
     client: Client | None = None,
     threads: int = 1,
     plain: bool = False,
+    others: Others = "refuse",
 ) -> Sweep:
     """Runs every point of an experiment on all cores, or on all of a cluster.
 
@@ -104,10 +108,14 @@ def sweep(
             build of Dumbbell. ``out`` is a directory of this machine.
         threads: Threads of each run, as in :func:`run`. It pays where there are fewer points than cores.
         plain: Whether packets are carried one by one, as in :func:`run`.
+        others: What to do with points in ``out`` that another engine has computed, one built from other sources:
+            ``"refuse"`` raises an error before anything runs, ``"keep"`` takes them as they are and runs the rest,
+            ``"rerun"`` runs them again, and removes them when the new ones are there.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         OutputError: ``out`` cannot be written.
+        OtherEngineError: Points in ``out`` are of another engine.
         ValueError: Settings that a cluster has no use for: ``jobs``, ``threads``, or another ground. Or ``threads`` and
             ``plain`` as in :func:`run`.
     """
@@ -123,6 +131,7 @@ def sweep(
         client=client,
         threads=threads,
         plain=plain,
+        others=others,
     )
 
 
@@ -141,6 +150,7 @@ class Sweep:
         client: Client | None = None,
         threads: int = 1,
         plain: bool = False,
+        others: Others = "refuse",
     ) -> None:
         _check_threads(threads, linux, plain)
         if client is not None and (linux is not None or jobs is not None or threads != 1 or plain):
@@ -154,6 +164,7 @@ class Sweep:
         self._jobs = jobs
         self._threads = threads
         self._plain = plain
+        self._others = others
         self._max_memory = max_memory
         self._out = out
         self._progress = progress
@@ -193,6 +204,15 @@ class Sweep:
             with storage.claimed(self._out, SWEEP):
                 self._archive.tidy()
         return joined
+
+    def stored(self) -> int:
+        """How many of its points are on disk, of this engine or of one whose points are kept."""
+        if self._archive is None:
+            return 0
+        wanted = {point.content_hash for point in self.points}
+        metas = (meta for folder in self._archive.folders() for meta in self._archive.metas(folder))
+        found = {meta.content_hash for meta in metas if self._is_ours(meta, wanted)}
+        return sum(point.content_hash in found for point in self.points)
 
     def _results(self, summaries: Summaries | None = None, give: bool = True) -> Iterator[tuple[int, Result]]:
         """The index of every point and its result; ``give`` says whether those on disk are wanted, too."""
@@ -254,7 +274,7 @@ class Sweep:
         self.committed += points
 
     def _on_disk(self, commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
-        """The points that earlier runs of the same engine have left."""
+        """The points that earlier runs have left, of the same engine or of one whose points are kept."""
         archive = self._archive
         if archive is None:
             return
@@ -266,6 +286,7 @@ class Sweep:
         wanted: dict[str, list[int]] = {}
         for index, point in enumerate(self.points):
             wanted.setdefault(point.content_hash, []).append(index)
+        self._tell_others(archive, folders, wanted)
         names = ALL_TABLES if give else SUMMARIES
         for folder in reversed(folders):
             try:
@@ -286,14 +307,45 @@ class Sweep:
                 for index in indices:
                     yield index, self._shown(index, found)
 
+    def _tell_others(self, archive: Archive, folders: Sequence[Path], wanted: Mapping[str, Sequence[int]]) -> None:
+        """Says which points are of another engine; raises :class:`OtherEngineError` unless told what to do with them."""
+        metas = [meta for folder in folders for meta in archive.metas(folder)]
+        metas += [meta for content_hash in wanted if (meta := self._meta_of_format_1(content_hash)) is not None]
+        ours = {meta.content_hash for meta in metas if self._fits(meta, wanted) and meta.engine == engine_digest()}
+        others = {meta.content_hash: meta for meta in metas if self._fits(meta, wanted.keys() - ours)}
+        if not others:
+            return
+        count = sum(len(wanted[content_hash]) for content_hash in others)
+        engines = sorted({f"{meta.engine} of Dumbbell {meta.version}" for meta in others.values()})
+        told = f"{count} of {len(self.points)} points in {self._out} are of another engine ({', '.join(engines)})"
+        if self._others == "refuse":
+            raise OtherEngineError(
+                f"{told}; this is {engine_digest()}\n"
+                "  help: --keep takes them as they are, --rerun runs them again; in Python `others`. Nothing was run"
+            )
+        done = "taken as they are" if self._others == "keep" else "run again"
+        warnings.warn(f"{told}; they are {done}", OtherEngineWarning, stacklevel=2)
+
     def _is_ours(self, meta: Meta, wanted: Container[str]) -> bool:
         """Whether a point that is stored is one of this sweep, run as it would be now."""
+        return self._fits(meta, wanted) and (self._others == "keep" or meta.engine == engine_digest())
+
+    def _fits(self, meta: Meta, wanted: Container[str]) -> bool:
+        """Whether a point that is stored is one of this sweep, on its ground."""
         ground = SIMULATOR if self._linux is None else LINUX
-        return meta.content_hash in wanted and meta.engine == engine_digest() and meta.ground == ground
+        return meta.content_hash in wanted and meta.ground == ground
 
     def _shown(self, index: int, result: Result) -> Result:
         """A stored result with the settings that its point has in this sweep."""
         return replace(result, meta=shown_as(result.meta, self.points[index]))
+
+    def _meta_of_format_1(self, content_hash: str) -> Meta | None:
+        assert self._out is not None
+        folder = point_folder(self._out, content_hash)
+        if folder.exists():
+            with suppress(ResultError):
+                return read_meta(folder)
+        return None
 
     def _of_format_1(self, content_hash: str) -> Result | None:
         """The result of a point that an earlier version has left in a folder of its own."""

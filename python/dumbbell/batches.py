@@ -20,6 +20,7 @@ from dumbbell import storage, transfers
 from dumbbell.meta import FIRST_COLUMN, Meta, columns_of, meta_of_row
 from dumbbell.points import KEYS, keys_of
 from dumbbell.reading import parsed, read_checked
+from dumbbell.results import BATCHES as BATCHES
 from dumbbell.results import (
     OPTIONAL_TABLES,
     REQUIRED,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 ALL_TABLES = (*TABLES, *OPTIONAL_TABLES, "transfers")
 """The tables of a batch, besides that of its points."""
-BATCHES = "batches"
 POINTS_TABLE = "points"
 SUMMARIES = ("flows", "links", *SWEEP_OPTIONAL_TABLES)
 """The tables that a sweep joins."""
@@ -232,6 +232,15 @@ class Archive:
         except ResultError:
             self._damaged.add(folder)
             raise
+
+    def metas(self, folder: Path) -> list[Meta]:
+        """What was run of the batch in ``folder``; nothing where that is damaged."""
+        with suppress(ResultError):
+            marker = storage.read_marker(folder)
+            name = f"{POINTS_TABLE}.parquet"
+            files = {name: read_checked(folder / name, {} if marker is None else marker.files)}
+            return list(Batch.decoded(files, folder, ()).metas)
+        return []
 
     def load(self, content_hash: str) -> Result | None:
         """The result of a point, ``None`` if no batch has it. The batch stays in memory for the next one."""

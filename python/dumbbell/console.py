@@ -21,7 +21,7 @@ from dumbbell import _core, interrupts, storage
 from dumbbell.grounds import VoidRunError
 from dumbbell.parallel import ClusterError
 from dumbbell.printable import printable
-from dumbbell.storage import DamagedResultWarning
+from dumbbell.storage import DamagedResultWarning, OtherEngineWarning
 
 VOID_STATUS = 3
 """Exit status where the machine was too busy for a run on the kernel."""
@@ -66,6 +66,7 @@ def reporting_errors() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning(warnings.showwarning)
             warnings.simplefilter("always", DamagedResultWarning)
+            warnings.simplefilter("always", OtherEngineWarning)
             yield
     except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError, ClusterError) as error:
         fail(str(error))
@@ -152,7 +153,7 @@ def _show_warning(other: Callable[..., None]) -> Callable[..., None]:
     """Shows a warning of Dumbbell as a line, and any other as ever."""
 
     def show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-        if issubclass(category, DamagedResultWarning):
+        if issubclass(category, DamagedResultWarning | OtherEngineWarning):
             note(str(message))
         else:
             other(message, category, *rest, **named)

@@ -82,7 +82,7 @@ def main() -> None:
 
 def _show(title: str, name: str, document: dict[str, Any]) -> None:
     folder = OUT / name
-    sweep = Sweep(experiment.load(document).points, jobs=None, out=folder, progress=None)
+    sweep = Sweep(experiment.load(document).points, jobs=None, out=folder, progress=None, others="rerun")
     result = sweep.collect()
     report.result(result, name=title)
     for path in plots.draw(result, folder):

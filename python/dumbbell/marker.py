@@ -36,6 +36,10 @@ class ResultError(Exception):
         super().__init__(f"{self.problem}\n  help: {printable(remedy)}")
 
 
+class NewerError(ResultError):
+    """A newer version has written it."""
+
+
 @dataclass(frozen=True)
 class Marker:
     """The content of ``dumbbell.json``."""
@@ -95,7 +99,7 @@ def read_marker(folder: Path) -> Marker | None:
         raise ResultError(f"{path}: damaged, `format` is not a number", remedy)
     if version > (newest := FORMATS.get(str(kind), 1)):
         by = fields.get("version")
-        raise ResultError(
+        raise NewerError(
             f"{path}: written by a newer Dumbbell ({by}, format {version}); this is {_core.__version__} and reads "
             f"formats up to {newest}",
             "update Dumbbell",

@@ -27,7 +27,7 @@ class Meta:
     version: str
     """Version of Dumbbell."""
     engine: str
-    """Digest of the compiled engine: a sweep resumes only with results of the same one."""
+    """Digest of the engine's sources: a sweep resumes with results of the same one, or as its user says."""
     label: str
     """The settings of this point of a sweep, empty for a single run."""
     repeat: int
@@ -49,6 +49,8 @@ class Meta:
     """Exact name and version of each algorithm by the name in the experiment file."""
     settings: dict[str, Any] = field(default_factory=dict)
     """What a sweep set for this point: ``{"path.loss": "1%"}``."""
+    build: str = ""
+    """What the engine was built for and how: target, profile, level of optimisation; empty where that is not known."""
     ground: str = "simulator"
     """What ran it: ``simulator``, or ``linux`` for the running kernel's TCP."""
     certificate: dict[str, Any] | None = None
@@ -78,7 +80,7 @@ def meta_of(fields: Any, place: str) -> Meta:
     """A ``Meta`` from the JSON object at ``place``, its types checked."""
     if not isinstance(fields, dict):
         raise ResultError(f"{place}: damaged, not a JSON object")
-    fields = _SINCE_GROUNDS | fields
+    fields = _OF_EARLIER | fields
     for key, fits in _META_FIELDS.items():
         if key not in fields:
             raise ResultError(f"{place}: damaged, no `{key}`")
@@ -96,6 +98,7 @@ COLUMNS = {
     "label": "String",
     "version": "String",
     "engine": "String",
+    "build": "String",
     "ground": "String",
     **dict.fromkeys(("sim_s", "cpu_s", "wall_s"), "Float64"),
     **dict.fromkeys(("events", "packets"), "UInt64"),
@@ -144,7 +147,7 @@ def _is_seconds(value: Any) -> bool:
 
 
 _META_FIELDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("version", "engine", "label"), _is_text),
+    **dict.fromkeys(("version", "engine", "build", "label"), _is_text),
     **dict.fromkeys(("seed", "events", "packets"), _is_count),
     "repeat": lambda value: _is_count(value) and value < 2**32,
     **dict.fromkeys(("sim_s", "cpu_s", "wall_s"), _is_seconds),
@@ -157,5 +160,5 @@ _META_FIELDS: dict[str, Callable[[Any], bool]] = {
 }
 """The fields of ``Meta`` and what each may be."""
 
-_SINCE_GROUNDS = {"ground": "simulator", "certificate": None}
+_OF_EARLIER = {"build": "", "ground": "simulator", "certificate": None}
 """What earlier versions did not write."""

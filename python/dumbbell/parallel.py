@@ -6,15 +6,12 @@ results stay in the memory where the engine put them.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import queue
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import cache
-from pathlib import Path
 
 from dumbbell import _core, memory
 from dumbbell.grounds import LINUX, SIMULATOR, Linux, run_on_linux
@@ -34,10 +31,12 @@ class ClusterError(Exception):
     # Here, because whoever only has to know it by name need not import what runs on clusters.
 
 
-@cache
 def engine_digest() -> str:
-    """Digest of the compiled engine, so that results of another build can be told apart."""
-    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
+    """Digest of the sources of the engine, so that results of another one can be told apart.
+
+    Two builds of the same sources have the same digest.
+    """
+    return _core.__sources__
 
 
 def run_point(
@@ -47,7 +46,7 @@ def run_point(
     threads: int = 1,
     plain: bool = False,
 ) -> Result:
-    """Simulates one point, in ``max_memory`` bytes, on ``threads`` threads, or packet by packet if it is to be ``plain``."""
+    """Simulates one point, in ``max_memory`` bytes, on ``threads`` threads; a ``plain`` run packet by packet."""
     pieces = Pieces()
     token = cancel or _core.CancelToken()
     try:
@@ -83,6 +82,7 @@ def measured(
     meta = Meta(
         version=_core.__version__,
         engine=engine_digest(),
+        build=_core.__build__,
         label=point.label,
         repeat=point.repeat,
         seed=output.seed,

@@ -376,8 +376,11 @@ def _earlier_sweep(folder: Path) -> Sequence[str] | None:
     return (SWEEP_META, *SWEEP.files[1:]) if points else None
 
 
+BATCHES = "batches"
+"""The folder of a sweep in which its points are."""
+
 RESULT = storage.Kind("result", (META, SCENARIO, *(f"{name}.parquet" for name in TABLES)), _earlier_result)
-SWEEP = storage.Kind("sweep", (SWEEP_POINTS, "flows.parquet", "links.parquet"), _earlier_sweep)
+SWEEP = storage.Kind("sweep", (SWEEP_POINTS, "flows.parquet", "links.parquet"), _earlier_sweep, BATCHES)
 
 
 def _checked(folder: Path, kind: storage.Kind, sign: str) -> Mapping[str, str | None]:

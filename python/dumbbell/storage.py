@@ -17,13 +17,15 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.marker import MARKER as MARKER
 from dumbbell.marker import Marker as Marker
+from dumbbell.marker import NewerError
 from dumbbell.marker import ResultError as ResultError
 from dumbbell.marker import checksum as checksum
 from dumbbell.marker import read_file as read_file
@@ -52,11 +54,19 @@ class DamagedResultWarning(UserWarning):
     """Points of a sweep are damaged on disk and are run again."""
 
 
+class OtherEngineWarning(UserWarning):
+    """Points of a sweep on disk were computed by another engine; the message says what is done with them."""
+
+
 class OutputError(OSError):
     """A result could not be written; nothing was left behind."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
+
+
+class OtherEngineError(OutputError):
+    """Points of a sweep on disk were computed by another engine, and nobody has said whether to keep them."""
 
 
 @dataclass(frozen=True)
@@ -68,19 +78,23 @@ class Kind:
     """The files that every folder of this kind has."""
     earlier: Callable[[Path], Sequence[str] | None]
     """The files that an earlier version wrote into a folder without a marker, or ``None`` if it did not write it."""
+    sign: str | None = None
+    """A folder in it that holds folders of ours: it proves what this one is where the marker is damaged."""
 
 
 @contextmanager
 def directory(target: Path, kind: Kind, files: Sequence[str] | None = None) -> Iterator[Path]:
     """An empty folder to write ``files`` into, which appear in ``target`` when the block ends well, or not at all.
 
-    ``files`` are by default those that every folder of this kind has. What an earlier folder of the same kind lists is
-    replaced and other files in it stay; a folder of another kind, or with files that nobody lists, is refused.
+    ``files`` are by default those that every folder of this kind has. They replace those that an earlier folder of the
+    same kind lists; others that it lists go, if they are as they were written. Other files stay; a folder of another
+    kind, or with files that nobody lists, is refused.
 
     Raises:
         OutputError: ``target`` cannot be written; it is as it was before.
     """
     names = tuple(kind.files if files is None else files)
+    owned: dict[str, str | None] = {}
     with ExitStack() as stack:
         stack.enter_context(_output_errors(target))
         place = _resolved(target)
@@ -100,9 +114,10 @@ def directory(target: Path, kind: Kind, files: Sequence[str] | None = None) -> I
             # First, so that whoever finds the rest knows what it is.
             (staging / MARKER).write_bytes(Marker(kind.name, dict.fromkeys(names)).content())
             yield staging
+            kept = {name: left for name, left in owned.items() if not _is_as_left(place / name, left)}
             checksums = {name: checksum((staging / name).read_bytes()) for name in names}
             marker = _beside(staging / MARKER)
-            marker.write_bytes(Marker(kind.name, checksums).content())
+            marker.write_bytes(Marker(kind.name, kept | checksums).content())
             marker.replace(staging / MARKER)
             _flush(staging)
             if staging.parent == place:
@@ -165,7 +180,7 @@ def claimed(target: Path, kind: Kind) -> Iterator[None]:
 
 
 @contextmanager
-def adding(target: Path, kind: Kind, names: Iterable[str]) -> Iterator[None]:
+def adding(target: Path, kind: Kind, names: Collection[str]) -> Iterator[None]:
     """Puts ``names`` on the list of an existing folder, so that the block may write these files into it."""
     with ExitStack() as stack:
         with _output_errors(target):
@@ -178,6 +193,10 @@ def adding(target: Path, kind: Kind, names: Iterable[str]) -> Iterator[None]:
             if not (place / MARKER).exists() or listed != owned:
                 write_file(place / MARKER, Marker(kind.name, listed).content())
         yield
+        # Only what is as it was written is ever removed.
+        with _output_errors(target), suppress(FileNotFoundError):
+            written = {name: checksum((place / name).read_bytes()) for name in names}
+            write_file(place / MARKER, Marker(kind.name, listed | written).content())
 
 
 def write_file(target: Path, content: bytes) -> None:
@@ -220,12 +239,14 @@ def recover(folder: Path) -> None:
 def remove(folder: Path, kind: Kind | None = None) -> None:
     """Removes the files that the marker of ``folder`` lists, and ``folder`` if there is nothing else in it.
 
-    Those of ``kind`` go with them, also when the marker is damaged, where the place proves that they are ours.
+    Files that are not as they were written stay. Those of ``kind`` go, also when the marker is damaged, where the place
+    proves that they are ours.
     """
     with _output_errors(folder), _locked(folder):
         settle(folder)
         # The marker last: it says what the rest is if this process is killed.
-        names = dict.fromkeys((*_listed(folder), *(kind.files if kind else ()), MARKER))
+        listed = (name for name, left in _listed(folder).items() if _is_as_left(folder / name, left))
+        names = dict.fromkeys((*listed, *(kind.files if kind else ()), MARKER))
         if {path.name for path in folder.iterdir()} <= set(names):
             # Out of sight first, so that nobody finds half of it.
             folder = folder.rename(_beside(folder))
@@ -358,7 +379,13 @@ def _owned(place: Path, kind: Kind, *, shown: Path) -> dict[str, str | None]:
     try:
         marker = read_marker(place)
     except ResultError as error:
-        raise OutputError(f"cannot write {shown}: {error.problem}; choose another place") from None
+        is_ours = kind.sign is not None and any((place / kind.sign).glob(f"*/{MARKER}"))
+        if isinstance(error, NewerError) or not is_ours:
+            raise OutputError(f"cannot write {shown}: {error.problem}; choose another place") from None
+        # Of what else it listed nothing is known, so that nothing else is touched.
+        marker = Marker(kind.name, dict.fromkeys(name for name in kind.files if (place / name).exists()))
+        write_file(place / MARKER, marker.content())
+        warnings.warn(f"{error.problem}; it is written anew", DamagedResultWarning, stacklevel=2)
     if marker is not None:
         if marker.kind != kind.name:
             raise OutputError(f"{shown} holds a {marker.kind}, and this is a {kind.name}; choose another place")
@@ -419,12 +446,19 @@ def _empty(staging: Path) -> None:
         (staging / name).unlink(missing_ok=True)
 
 
-def _listed(folder: Path) -> Iterable[str]:
+def _listed(folder: Path) -> Mapping[str, str | None]:
     """The files that the marker of ``folder`` lists; none if it has none that can be read."""
     with suppress(ResultError):
         if (marker := read_marker(folder)) is not None:
             return marker.files
-    return ()
+    return {}
+
+
+def _is_as_left(path: Path, left: str | None) -> bool:
+    """Whether a file still has the checksum with which it was written, so that it is ours to remove."""
+    with suppress(OSError, ResultError):
+        return not path.is_symlink() and checksum(read_file(path)) == left
+    return False
 
 
 def _flush(folder: Path) -> None:

@@ -133,18 +133,80 @@ def test_series_too_long_for_memory_are_a_batch_of_their_own(tmp_path: Path) -> 
     assert [len(sweep.load(point).series) > 90_000 for point in sweep.points] == [True, True]
 
 
-def test_results_of_another_engine_are_run_again_and_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "out"
+def of_another_engine(out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """A sweep that another engine has left; its files."""
     with monkeypatch.context() as other:
         other.setattr(parallel, "engine_digest", lambda: "0" * 16)
         db.sweep(MIXED, out=out).collect()
+    return files_of(out)
+
+
+def files_of(out: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+
+
+def test_points_of_another_engine_are_not_mixed_or_removed_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    before = of_another_engine(out, monkeypatch)
+    count = len(db.sweep(MIXED))
+    with pytest.raises(db.OtherEngineError, match=f"{count} of {count} points .* another engine .*0000"):
+        db.sweep(MIXED, out=out).collect()
+    assert files_of(out) == before
+
+
+def test_points_of_another_engine_are_kept_on_request_and_the_rest_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    of_another_engine(out, monkeypatch)
+    more = MIXED | {"sweep": MIXED["sweep"] | {"repeat": 3}}
+    with pytest.warns(db.OtherEngineWarning, match="taken as they are"):
+        sweep = db.sweep(more, out=out, others="keep").collect()
+    engines = [meta.engine for meta in sweep.points]
+    assert set(engines) == {"0" * 16, parallel.engine_digest()}
+    assert {meta.repeat for meta in sweep.points if meta.engine == "0" * 16} == {0, 1}
+
+
+def test_points_of_another_engine_are_run_again_on_request_and_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    of_another_engine(out, monkeypatch)
     # Some of the points, with the other points of their batch still there.
     monkeypatch.setattr(commits, "MAX_POINTS", 3)
-    sweep = db.sweep(MIXED, out=out).collect()
+    with pytest.warns(db.OtherEngineWarning, match="run again"):
+        sweep = db.sweep(MIXED, out=out, others="rerun").collect()
     assert {meta.engine for meta in sweep.points} == {parallel.engine_digest()}
     assert {path.name for path in (out / "batches").iterdir()} == {"000001", "000002"}
     stored = pl.read_parquet(out / "batches" / "*" / "points.parquet")
     assert stored["content_hash"].is_unique().all()
+
+
+def test_what_is_on_disk_is_known_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    db.sweep(MIXED | {"sweep": MIXED["sweep"] | {"repeat": 1}}, out=out).collect()
+    assert (db.sweep(MIXED, out=out).stored(), db.sweep(MIXED).stored()) == (3, 0)
+    other = tmp_path / "other"
+    of_another_engine(other, monkeypatch)
+    assert [db.sweep(MIXED, out=other, others=others).stored() for others in ("rerun", "keep")] == [0, 6]
+
+
+def test_the_command_offers_both(dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        'duration = "1s"\npath = { rate = "10mbit", rtt = "20ms" }\nflows = [{ cc = "bbr" }]\n'
+        'sweep = { "flows[0].cc" = ["bbr", "cubic", { name = "cubic", hystart = false }], repeat = 2 }\n'
+    )
+    of_another_engine(out, monkeypatch)
+    refused = dumbbell("run", file, "--out", out)
+    assert refused.status == 2 and "--keep takes them as they are, --rerun runs them again" in refused.err
+    both = dumbbell("run", file, "--out", out, "--keep", "--rerun")
+    assert both.status == 2 and "exclude each other" in both.err
+    kept = dumbbell("run", file, "--out", out, "--keep")
+    assert kept.status == 0 and "taken as they are" in kept.err
 
 
 def test_tables_of_any_library_are_joined_alike(result: db.Result) -> None:

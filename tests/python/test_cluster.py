@@ -158,7 +158,7 @@ def test_a_worker_with_another_build_is_named_before_anything_runs(client: Any, 
     def become(digest: str) -> None:
         import dumbbell.parallel
 
-        dumbbell.parallel.engine_digest = lambda: digest  # type: ignore[assignment]
+        dumbbell.parallel.engine_digest = lambda: digest
 
     (address, _) = client.nthreads()
     client.run(become, "0123456789abcdef", workers=[address])

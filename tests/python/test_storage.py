@@ -114,6 +114,41 @@ def test_only_listed_files_are_replaced(result: db.Result, tmp_path: Path) -> No
     assert (out / "overview.svg").read_text() == "mine"
 
 
+def test_a_list_that_names_files_of_somebody_else_costs_none_of_them(result: db.Result, tmp_path: Path) -> None:
+    out = result.save(tmp_path / "out")
+    for name in ("thesis.tex", "photo.png"):
+        (out / name).write_text("mine")
+    path = out / storage.MARKER
+    fields = json.loads(path.read_text())
+    fields["files"] |= {"thesis.tex": None, "photo.png": "0123abcd"}
+    path.write_text(json.dumps(fields))
+    result.save(out)
+    assert [(out / name).read_text() for name in ("thesis.tex", "photo.png")] == ["mine", "mine"]
+    storage.remove(out, results.RESULT)
+    assert {path.name for path in out.iterdir()} == {"thesis.tex", "photo.png"}
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"kind": "sweep", "format": 2, "files": {"../x": null}}'])
+def test_a_sweep_goes_on_although_its_marker_is_damaged(tmp_path: Path, damage: str) -> None:
+    document = {
+        "duration": "1s",
+        "path": {"rate": "1mbit", "rtt": "20ms"},
+        "flows": [{"cc": "reno"}],
+        "sweep": {"repeat": 3},
+    }
+    out = tmp_path / "out"
+    two = document | {"sweep": {"repeat": 2}}
+    db.sweep(two, out=out).collect()
+    (out / "notes.txt").write_text("mine")
+    (out / storage.MARKER).write_text(damage)
+    with pytest.warns(db.DamagedResultWarning, match=r"dumbbell\.json.*written anew"):
+        sweep = db.sweep(document, out=out)
+    whole = sweep.collect()
+    assert len(whole.points) == 3 and sorted(path.name for path in (out / "batches").iterdir()) == ["000000", "000001"]
+    assert (out / "notes.txt").read_text() == "mine"
+    assert db.load_sweep(out).points == whole.points
+
+
 def test_pictures_join_the_list_and_go_with_the_result_that_they_show(
     dumbbell: Cli, experiment: Path, tmp_path: Path
 ) -> None:

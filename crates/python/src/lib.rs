@@ -42,6 +42,14 @@ mod _core {
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+    /// Digest of the sources and of the versions of all dependencies: builds that share it give the same results.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __sources__: &str = env!("DUMBBELL_SOURCES");
+    /// What it is built for and how: target, profile, level of optimisation.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __build__: &str = env!("DUMBBELL_BUILD");
 }
 
 /// Validates and expands an experiment in TOML; `source` names it in messages and anchors relative paths.

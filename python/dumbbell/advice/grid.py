@@ -264,7 +264,7 @@ def _list(given: str | Sequence[str]) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def answer(question: Question, out: Path | None, limits: Mapping[str, Any]) -> DecisionMap:
+def answer(question: Question, out: Path | None, limits: dict[str, Any]) -> DecisionMap:
     """Runs the candidates and judges; ``limits`` as :class:`dumbbell.api.Sweep` takes them."""
     if out is None:
         # Each round takes what the earlier ones have left there.
@@ -274,12 +274,12 @@ def answer(question: Question, out: Path | None, limits: Mapping[str, Any]) -> D
         return _simulated(question, out, limits)
 
 
-def _simulated(question: Question, out: Path, limits: Mapping[str, Any]) -> DecisionMap:
+def _simulated(question: Question, out: Path, limits: dict[str, Any]) -> DecisionMap:
     sweeps: dict[str, SweepResult] = {}
 
     def run(company: str, queues: Mapping[Row, Sequence[Queue]]) -> Iterator[Tried]:
         points = [point for row, own in queues.items() for point in question.load(row, own).points]
-        sweeps[company] = Sweep(points, out=out / folder_of(company), **limits).collect()
+        sweeps[company] = Sweep(points, out=out / folder_of(company), **limits | {"others": "rerun"}).collect()
         return _tried(sweeps[company], question, company)
 
     cells, confidence = refined({row: question.first_queues(row) for row in question.rows}, run, question.delay_weight)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from dumbbell import _core
+    from dumbbell.api import Others
     from dumbbell.grounds import Linux
 
 OPTIONS = "the options"
@@ -53,6 +54,8 @@ Threads = Annotated[
 Plain = Annotated[
     bool, typer.Option("--plain", help="Carry packets one by one, without short cuts: equal results, for doubters.")
 ]
+Keep = Annotated[bool, typer.Option("--keep", help="Take points in --out as they are that another engine has made.")]
+Rerun = Annotated[bool, typer.Option("--rerun", help="Run points in --out again that another engine has made.")]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
@@ -92,6 +95,7 @@ class Limits(NamedTuple):
     client: Client | None = None
     threads: int = 1
     plain: bool = False
+    others: Others = "refuse"
 
 
 class Output(NamedTuple):
@@ -158,6 +162,13 @@ def linux(on: str, retries: int, sysctls: list[str] | None) -> Linux | None:
     except ValueError:
         fail(f"--on {on}: choose sim or linux")
     return Linux(retries=retries, sysctl=split(sysctls, "--sysctl", "NAME=VALUE, such as --sysctl net.ipv4.tcp_sack=0"))
+
+
+def others(*, keep: bool, rerun: bool) -> Others:
+    """What becomes of points that another engine has made."""
+    if keep and rerun:
+        fail("--keep and --rerun exclude each other: leave one out")
+    return "keep" if keep else "rerun" if rerun else "refuse"
 
 
 @contextmanager

@@ -44,12 +44,21 @@ def run(
     retries: options.Retries = 2,
     sysctls: options.Sysctls = None,
     cluster: options.Cluster = None,
+    keep: options.Keep = False,
+    rerun: options.Rerun = False,
 ) -> None:
     """Run experiment files."""
     if files.count(STANDARD_INPUT) > 1:
         fail("standard input (-) can be read once")
     chosen = options.settings(settings, vary_rtt)
-    limits = Limits(jobs, options.size(max_memory), options.linux(on, retries, sysctls), threads=threads, plain=plain)
+    limits = Limits(
+        jobs,
+        options.size(max_memory),
+        options.linux(on, retries, sysctls),
+        threads=threads,
+        plain=plain,
+        others=options.others(keep=keep, rerun=rerun),
+    )
     if limits.linux is not None and (threads != 1 or plain):
         fail(f"{'--plain' if plain else '--threads'} goes with the simulator: leave it out, or --on linux")
     if plain and threads != 1:

@@ -85,7 +85,11 @@ def _run_sweep(
 
     out = output.folder
     sweep = Sweep(loaded.points, out=out, progress=False if output.quiet else None, **limits._asdict())
-    advise(lambda: f"{sweep.committed} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
+    advise(
+        lambda: (
+            f"{max(sweep.committed, sweep.stored())} of {len(sweep)} points are in {out}; to run the rest:\n  {command}"
+        )
+    )
     with _keeping_void_attempts(out, SWEEP):
         result = sweep.collect(keep if output.as_json else None)
     return result, {"points": [summaries[index] for index in sorted(summaries)]}

@@ -77,7 +77,9 @@ class Part:
             loaded = experiment.load(dict(case.document), set={"sweep": {"repeat": repeat}})
             points += loaded.points
             owners += [number] * len(loaded.points)
-        sweep = Sweep(points, jobs=choice.jobs, out=folder / RUNS, progress=progress, max_memory=choice.max_memory)
+        sweep = Sweep(
+            points, jobs=choice.jobs, out=folder / RUNS, progress=progress, max_memory=choice.max_memory, others="rerun"
+        )
         measured: list[Values | None] = [None] * len(points)
 
         def each(index: int, result: Result) -> None:
