@@ -308,7 +308,7 @@ class Sweep:
                     yield index, self._shown(index, found)
 
     def _tell_others(self, archive: Archive, folders: Sequence[Path], wanted: Mapping[str, Sequence[int]]) -> None:
-        """Says which points are of another engine; raises :class:`OtherEngineError` unless told what to do with them."""
+        """Says which points are of another engine; raises :class:`OtherEngineError` unless told what to do."""
         metas = [meta for folder in folders for meta in archive.metas(folder)]
         metas += [meta for content_hash in wanted if (meta := self._meta_of_format_1(content_hash)) is not None]
         ours = {meta.content_hash for meta in metas if self._fits(meta, wanted) and meta.engine == engine_digest()}

@@ -41,8 +41,8 @@ pub struct Certificate {
     pub app_late_p99_us: f64,
     /// Deliveries more than 5 ms late.
     pub stalls: u64,
-    /// Packets that something else than the experiment's links dropped.
-    pub local_drops: u64,
+    /// Packets that something else than the experiment's links dropped; `None` where the kernel does not tell.
+    pub local_drops: Option<u64>,
     /// Share of one core that the emulator took.
     pub emulator_cpu: f64,
     /// Share of the machine that its host took away, over the run; null where that is not told.
@@ -95,7 +95,7 @@ impl Certificate {
         machine: (Option<Machine>, Option<Machine>),
     ) -> Certificate {
         let lateness = &seen.lateness;
-        let local_drops = hosts.iter().map(|host| host.local_drops().unwrap_or(0)).sum::<u64>() + seen.failed_writes;
+        let on_hosts: Option<u64> = hosts.iter().map(|host| host.local_drops()).sum();
         let [sender_counters, receiver_counters] = hosts.each_ref().map(|host| host.tcp_counters().unwrap_or_default());
         let mut certificate = Certificate {
             void: Vec::new(),
@@ -106,7 +106,7 @@ impl Certificate {
             app_late_p50_us: promptness.quantile_us(0.5),
             app_late_p99_us: promptness.quantile_us(0.99),
             stalls: lateness.stalls(),
-            local_drops,
+            local_drops: on_hosts.map(|drops| drops + seen.failed_writes),
             emulator_cpu: seen.cpu_s / scenario.duration.as_secs_f64(),
             stolen_cpu: machine.0.zip(machine.1).map(|(before, after)| after.stolen_since(before)),
             other_cpu: machine.0.zip(machine.1).map(|(before, after)| after.others_since(before)),
@@ -127,8 +127,10 @@ impl Certificate {
     fn judge(&mut self, scenario: &Scenario, lateness: &Lateness) {
         let base_rtt = scenario.flows.iter().map(|flow| flow.base_rtt.as_nanos()).min().unwrap_or(0);
         let tolerated_us = (TOLERANCE.as_nanos() as f64).max(TOLERATED_SHARE * base_rtt as f64) / 1e3;
-        if self.local_drops > 0 {
-            self.void.push(format!("{} packets were dropped outside of the links", self.local_drops));
+        match self.local_drops {
+            Some(0) => {}
+            Some(drops) => self.void.push(format!("{drops} packets were dropped outside of the links")),
+            None => self.void.push("nobody can tell how many packets the hosts' own devices have dropped".to_owned()),
         }
         if [&self.sender_counters, &self.receiver_counters].into_iter().any(was_short_of_memory) {
             let advice = "give the machine more, or raise net.ipv4.tcp_mem";

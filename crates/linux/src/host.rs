@@ -124,13 +124,9 @@ impl Host {
         Ok(move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
-    /// Packets that the device has dropped by itself, in either direction.
-    pub fn local_drops(&self) -> io::Result<u64> {
-        let text = reread(&self.devices)?;
-        let line = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
-        let numbers: Vec<u64> = line.unwrap_or_default().split_whitespace().flat_map(str::parse).collect();
-        // Eight columns of what was received and eight of what was sent; drops are the fourth of each.
-        Ok(numbers.get(3).unwrap_or(&0) + numbers.get(11).unwrap_or(&0))
+    /// Packets that the device has dropped by itself, in either direction; `None` where the kernel does not tell.
+    pub fn local_drops(&self) -> Option<u64> {
+        drops_of_device(&reread(&self.devices).ok()?)
     }
 
     /// The counters of TCP that are not zero (`TcpExt` of `/proc/net/netstat`).
@@ -141,6 +137,14 @@ impl Host {
         let pairs = names.split(' ').zip(values.split(' ').map(|value| value.parse().unwrap_or(0)));
         Ok(pairs.filter(|(_, value)| *value > 0).map(|(name, value)| (name.to_owned(), value)).collect())
     }
+}
+
+/// The drops of the device in the text of `/proc/net/dev`.
+fn drops_of_device(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'))?;
+    let numbers: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    // Eight columns of what was received and eight of what was sent; drops are the fourth of each.
+    Some(numbers.get(3)? + numbers.get(11)?)
 }
 
 fn tcp_socket() -> io::Result<OwnedFd> {
@@ -176,4 +180,20 @@ fn reread(mut file: &File) -> io::Result<String> {
     file.rewind()?;
     file.read_to_string(&mut text)?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_that_the_kernel_does_not_tell_are_not_none() {
+        let header =
+            "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop\n    lo: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+        let told = format!("{header}{DEVICE}: 1 2 3 4 0 0 0 0 9 9 9 5 0 0 0 0\n");
+        assert_eq!(drops_of_device(&told), Some(9));
+        assert_eq!(drops_of_device(header), None, "no such device");
+        assert_eq!(drops_of_device(&format!("{header}{DEVICE}: 1 2 3 4\n")), None, "half a line");
+        assert_eq!(drops_of_device(&told.replace(" 4 ", " many ")), None);
+    }
 }
