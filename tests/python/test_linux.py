@@ -440,3 +440,45 @@ def test_a_log_is_not_written_over_the_files_of_others(tmp_path: Path) -> None:
         assert in_shell(tmp_path, "true", "true", "--log", str(tmp_path / "new")).returncode == 0
     names = {path.name for path in (tmp_path / "new").iterdir()}
     assert names == {"packets.parquet", "up.log", "down.log", "dumbbell.json"}
+
+
+def running(mark: str) -> list[str]:
+    """The command lines of processes that have ``mark`` in theirs."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and mark in (line := (entry / "cmdline").read_bytes().decode(errors="replace")):
+                found.append(line)
+    return found
+
+
+def seconds_of(test: Path) -> str:
+    """A time to sleep, longer than any test, by which a program of this one is known."""
+    return f"{100_000 + os.getpid()}.{abs(hash(test)) % 10**9}"
+
+
+@pytest.mark.real_time
+def test_nothing_that_a_program_has_started_outlives_it(tmp_path: Path) -> None:
+    mark = seconds_of(tmp_path)
+    started = f"(setsid sleep {mark} &); sleep {mark} & disown"
+    done = in_shell(
+        tmp_path, f"{started}; sleep 3600", f"{started}; sleep 0.5; ps ax | grep -c '[s]leep {mark}'; exit 4"
+    )
+    assert done.returncode == 4, done.stderr
+    wait_until(lambda: not running(mark))
+
+
+@pytest.mark.real_time
+def test_nothing_outlives_a_shell_that_is_killed(tmp_path: Path) -> None:
+    is_allowed()
+    mark = seconds_of(tmp_path)
+    file = tmp_path / "path.toml"
+    file.write_text(PATH, encoding="utf-8")
+    started = f"(setsid sleep {mark} &); sleep {mark} & disown"
+    words = ["shell", str(file), "--peer", f"{started}; sleep {mark}", "--", f"{started}; sleep {mark}"]
+    with subprocess.Popen([sys.executable, "-m", "dumbbell", *words], stderr=subprocess.PIPE, text=True) as shell:
+        wait_until(lambda: shell.poll() is not None or len(running(f"sleep\0{mark}")) == 6)
+        if shell.poll() is not None:
+            pytest.skip(str(shell.communicate()[1]))
+        shell.kill()
+    wait_until(lambda: not running(mark))

@@ -122,7 +122,8 @@ fn attend(side: Side, host: &Host, words: &[String], is_over: impl Fn() -> bool)
         // A group of its own, so that it can be ended with what it has started; the terminal is for the command.
         command.process_group(0).stdin(Stdio::null());
     }
-    sys::die_with_parent(&mut command);
+    sys::unshare_processes().map_err(cannot)?;
+    sys::keep_together(&mut command);
     let mut child = command.spawn().map_err(cannot)?;
     let clock = Clock::starting_in(Duration::ZERO);
     let mut asked_at: Option<Time> = None;
@@ -142,12 +143,19 @@ fn attend(side: Side, host: &Host, words: &[String], is_over: impl Fn() -> bool)
     }
 }
 
-/// Sends a signal to a program, and on the other side to what it has started. It may have ended by itself just now.
-fn send(side: Side, child: &Child, signal: Signal) {
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = match side {
-            Side::Sender => kill_process(pid, signal),
-            Side::Receiver => kill_process_group(pid, signal),
-        };
+/// Sends a signal to a program, and on the other side to what it has started. It may have ended by itself just now. `first` is the
+/// process [beside it](sys::keep_together), which ends the program and all that it has started when it is killed.
+fn send(side: Side, first: &Child, signal: Signal) {
+    let first = first.id();
+    let pid = |number: u32| i32::try_from(number).ok().and_then(Pid::from_raw);
+    match (side, signal) {
+        (_, Signal::KILL) => drop(pid(first).map(|pid| kill_process(pid, signal))),
+        (Side::Receiver, _) => drop(pid(first).map(|pid| kill_process_group(pid, signal))),
+        (Side::Sender, _) => {
+            let started = std::fs::read_to_string(format!("/proc/{first}/task/{first}/children")).unwrap_or_default();
+            for pid in started.split_whitespace().filter_map(|number| number.parse().ok()).filter_map(pid) {
+                let _ = kill_process(pid, signal);
+            }
+        }
     }
 }

@@ -98,16 +98,64 @@ pub fn schedule_soon() -> io::Result<()> {
     attempt(-20).or_else(|_| attempt(0))
 }
 
-/// Lets a program end when the thread that starts it does, however it does.
-pub fn die_with_parent(command: &mut Command) {
-    // SAFETY: between fork and exec nothing but this system call is made, which allocates nothing and takes no lock.
+/// Lets the programs that the calling thread starts from now on have process numbers of their own. The first of them is to be
+/// started by [`keep_together`].
+pub fn unshare_processes() -> io::Result<()> {
+    // SAFETY: only unsharing the table of descriptors can break what safe code relies on.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWPID) }.map_err(io::Error::from)
+}
+
+/// Lets a program, and all that it has started by then, end when the thread that starts it does, however it does, or when the
+/// program ends. The thread must have [process numbers](unshare_processes) for them: a process beside the program is the first of
+/// them, and the kernel ends the others with it.
+pub fn keep_together(command: &mut Command) {
+    // SAFETY: between fork and exec nothing but system calls are made, which allocate nothing and take no lock.
     unsafe {
         command.pre_exec(|| {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
-                Err(io::Error::last_os_error())
-            } else {
-                Ok(())
+                return Err(io::Error::last_os_error());
+            }
+            show_own_processes();
+            match libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) {
+                ..0 => Err(io::Error::last_os_error()),
+                0 => Ok(()),
+                program => wait_for(program),
             }
         });
+    }
+}
+
+/// Shows the calling process, the first of its numbers, and those that it starts what has these numbers in `/proc`. Where that may
+/// not be, they see what everybody sees.
+fn show_own_processes() {
+    let nothing = std::ptr::null();
+    // SAFETY: the names end with a zero and live while they are read; the calls change mounts of this process alone.
+    unsafe {
+        if libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(nothing, c"/".as_ptr(), nothing, libc::MS_REC | libc::MS_PRIVATE, nothing.cast()) == 0
+        {
+            let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+            libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), flags, nothing.cast());
+        }
+    }
+}
+
+/// Ends as the process numbered `program` does, and takes leave of others that end before.
+fn wait_for(program: libc::c_long) -> ! {
+    // SAFETY: no code of this process runs any more but this, which needs no descriptor.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
+        loop {
+            let mut status = 0;
+            let ended = libc::waitpid(-1, &raw mut status, 0);
+            if libc::c_long::from(ended) == program {
+                let code =
+                    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) };
+                libc::_exit(code);
+            }
+            if ended < 0 && *libc::__errno_location() != libc::EINTR {
+                libc::_exit(127);
+            }
+        }
     }
 }
