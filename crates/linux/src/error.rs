@@ -81,6 +81,8 @@ pub enum FlowFault {
     ForbiddenAlgorithm,
     /// Our own program for the kernel cannot be used.
     Bpf(BpfFault),
+    /// An algorithm that is not in the kernel, but in a file of the user's.
+    OwnAlgorithm,
     /// A parameter of the algorithm.
     Parameter(String),
     /// An application whose rate changes.
@@ -133,6 +135,7 @@ impl FlowFault {
                 "it has to be Linux 6.10 or later with CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF; or use the simulator"
                     .to_owned()
             }
+            FlowFault::OwnAlgorithm => "use the simulator, or an algorithm that the kernel has".to_owned(),
             FlowFault::Parameter(key) => format!("remove `{key}`, or use the simulator"),
             FlowFault::SlowReader => "remove `read_rate`, or use the simulator".to_owned(),
             FlowFault::ChangingRate => "give a constant `rate`, or use the simulator".to_owned(),
@@ -166,6 +169,9 @@ impl fmt::Display for FlowFault {
             }
             FlowFault::Bpf(BpfFault::Refused(why)) => {
                 write!(f, "`cc`: the running kernel does not take the program: {why}")
+            }
+            FlowFault::OwnAlgorithm => {
+                write!(f, "`cc`: an algorithm from a file of your own cannot run in the kernel")
             }
             FlowFault::Parameter(key) => write!(f, "`cc.{key}` cannot be set in the running kernel"),
             FlowFault::SlowReader => {

@@ -62,6 +62,9 @@ impl Settings {
             return Err(RunError::TooManyFlows(scenario.flows.len()));
         }
         for (flow, spec) in scenario.flows.iter().enumerate() {
+            if spec.cc.entry().origin().is_some() {
+                return Err(FlowFault::OwnAlgorithm.of(flow, spec.cc.name()));
+            }
             if let Some(key) = spec.cc.changed().keys().next() {
                 return Err(FlowFault::Parameter(key.clone()).of(flow, spec.cc.name()));
             }

@@ -7,7 +7,7 @@ use crate::file::Buffer;
 use crate::resolve::algorithms::BPF;
 use crate::resolve::{RateSource, Resolved};
 use crate::{Flow, Link, Scenario, Traffic};
-use dumbbell_cc::catalog::digest;
+use dumbbell_cc::catalog::{DIGEST, digest};
 use dumbbell_parameters::{inline, present};
 use dumbbell_path::loss::Bernoulli;
 use dumbbell_path::{Delay, Described, Impairments, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe, Schedule};
@@ -95,25 +95,29 @@ fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
     let algorithm =
         |flow: &Flow| if is_digested { flow.cc.entry().identity() } else { flow.cc.exact_name().to_owned() };
     for flow in flows {
-        write_table(&mut text, &format!("\n[[flows]] # {}\n", algorithm(flow)), &flow_table(flow, &resolved.scenario));
+        write_table(
+            &mut text,
+            &format!("\n[[flows]] # {}\n", algorithm(flow)),
+            &flow_table(flow, &resolved.scenario, is_digested),
+        );
     }
     for traffic in traffic {
         let header = format!("\n[[traffic]] # {}\n", algorithm(traffic.flow()));
-        write_table(&mut text, &header, &traffic_table(traffic, &resolved.scenario));
+        write_table(&mut text, &header, &traffic_table(traffic, &resolved.scenario, is_digested));
     }
     text
 }
 
 /// The kind with its parameters, and what its flows have in common.
-fn traffic_table(traffic: &Traffic, scenario: &Scenario) -> Table {
+fn traffic_table(traffic: &Traffic, scenario: &Scenario, is_digested: bool) -> Table {
     let mut table = Table::new();
     put(&mut table, KIND, traffic.source.kind());
     table.extend(traffic.source.parameters().clone());
-    let common = flow_table(traffic.flow(), scenario).into_iter();
+    let common = flow_table(traffic.flow(), scenario, is_digested).into_iter();
     table.extend(common.filter(|(key, _)| key != "start_jitter"));
     if traffic.senders.len() > 1 {
         for key in ["from", "route", "reverse_route"] {
-            let of_sender = |sender| flow_table(sender, scenario).shift_remove(key);
+            let of_sender = |sender| flow_table(sender, scenario, is_digested).shift_remove(key);
             put(&mut table, key, traffic.senders.iter().filter_map(of_sender).collect::<Vec<Value>>());
         }
     }
@@ -328,12 +332,19 @@ fn app_schedule(Schedule { steps, repeat_after }: &Schedule<u64>) -> Value {
     table.into()
 }
 
-fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
+fn flow_table(flow: &Flow, scenario: &Scenario, is_digested: bool) -> Table {
     let mut table = Table::new();
     put(&mut table, "label", &*flow.label);
     let mut cc = Table::new();
     let kind = if flow.is_bpf { BPF } else { "" };
-    put(&mut cc, "name", format!("{kind}{}", flow.cc.name()));
+    match flow.cc.entry().origin() {
+        // Where it is found does not matter, what it is does.
+        Some(origin) if !is_digested => {
+            put(&mut cc, origin.key, origin.text.clone());
+            put(&mut cc, DIGEST, flow.cc.entry().about().digest.clone());
+        }
+        _ => put(&mut cc, "name", format!("{kind}{}", flow.cc.name())),
+    }
     cc.extend(flow.cc.parameters().clone());
     put(&mut table, "cc", cc);
     put(&mut table, "start", flow.start.to_string());

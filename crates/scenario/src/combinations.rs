@@ -9,6 +9,7 @@ use crate::sweep::Sweep;
 use crate::tree::Node;
 use dumbbell_cc::Catalog;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// So many combinations stay resolved: more than most machines run at a time.
@@ -33,6 +34,11 @@ impl Combinations {
     /// Their number.
     pub(crate) fn len(&self) -> usize {
         self.sweep.len()
+    }
+
+    /// The files that algorithms were loaded from.
+    pub(crate) fn algorithm_files(&self) -> Vec<PathBuf> {
+        self.loader.algorithm_files()
     }
 
     /// How often each of them runs.

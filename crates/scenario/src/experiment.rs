@@ -10,6 +10,7 @@ use crate::{Scenario, canonical, explain, include};
 use dumbbell_cc::Catalog;
 use dumbbell_path::LinkRate;
 use dumbbell_path::synth::CellularModel;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An experiment file, checked and expanded into the points that it runs.
@@ -128,6 +129,11 @@ impl Experiment {
     /// Names of the files that it includes, directly or through others, in the order of reading.
     pub fn included(&self) -> &[String] {
         &self.included
+    }
+
+    /// The files that its algorithms were loaded from.
+    pub fn algorithm_files(&self) -> Vec<PathBuf> {
+        self.points.first().map(|point| point.combinations.algorithm_files()).unwrap_or_default()
     }
 
     /// All runs in order: the first swept key varies slowest, repetitions fastest. At least one.

@@ -7,6 +7,7 @@ use crate::error::{Problem, Problems, Source, Sources};
 use crate::key_path::KeyPath;
 use crate::regular;
 use crate::tree::{Entry, LONG_FORMS, Node, Value};
+use dumbbell_cc::catalog::ORIGINS;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ const MAX_BYTES: u64 = 16 << 20;
 /// Keys whose value is one thing, also where it is a table. Entries of two such tables do not belong together.
 const VALUES: [&str; 12] =
     ["rate", "delay", "rtt", "buffer", "queue", "policer", "loss", "jitter", "reorder", "late", "aggregate", "cc"];
+
+/// Keys whose texts begin with the name of a file.
+const FILES: [&str; 3] = ["trace", ORIGINS[0], ORIGINS[1]];
 
 /// Puts `tree`, the first of `sources`, on top of what it includes, and adds the included files to `sources`.
 pub(crate) fn expand(tree: Node, sources: &mut Sources, problems: &mut Problems) -> Node {
@@ -94,7 +98,7 @@ impl Reader<'_> {
         }
         let mut tree = self.on_top(tree, &name);
         if let Some(folder) = Path::new(written).parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            move_traces(&mut tree, folder);
+            move_files(&mut tree, folder);
         }
         self.sources.files.push(source);
         Ok(Some(tree))
@@ -172,16 +176,16 @@ fn push_flat(entry: Entry, before: &str, flat: &mut Vec<Entry>) {
     }
 }
 
-/// Names of trace files are relative to the file that they stand in.
-fn move_traces(node: &mut Node, folder: &Path) {
+/// Names of traces and of algorithms' files are relative to the file that they stand in.
+fn move_files(node: &mut Node, folder: &Path) {
     match &mut node.value {
-        Value::List(list) => list.iter_mut().for_each(|node| move_traces(node, folder)),
+        Value::List(list) => list.iter_mut().for_each(|node| move_files(node, folder)),
         Value::Table(entries) => {
             for Entry { key, node, .. } in entries {
-                if key == "trace" || key.ends_with(".trace") {
+                if FILES.contains(&key.rsplit('.').next().unwrap_or_default()) {
                     move_names(node, folder);
                 }
-                move_traces(node, folder);
+                move_files(node, folder);
             }
         }
         _ => {}
@@ -249,7 +253,7 @@ mod tests {
             "path": {"trace": "a"}, "links": [{"rate": {"trace": "/b"}, "reverse": {"trace": [1, 2]}}],
             "sweep": {"path.trace": ["c", "d"]},
         }));
-        move_traces(&mut tree, Path::new("base"));
+        move_files(&mut tree, Path::new("base"));
         let expected = json!({
             "path": {"trace": "base/a"}, "links": [{"rate": {"trace": "/b"}, "reverse": {"trace": [1, 2]}}],
             "sweep": {"path.trace": ["base/c", "base/d"]},

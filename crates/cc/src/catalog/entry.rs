@@ -1,6 +1,6 @@
 //! What a catalogue holds: an algorithm with its code, or a variant of one.
 
-use super::{BuildError, RegisterError};
+use super::{BuildError, Origin, RegisterError};
 use crate::Controller;
 use crate::parameters::{self, ParameterSet};
 use dumbbell_units::Rng;
@@ -133,6 +133,8 @@ pub struct Entry {
     /// All that differs from the code's own defaults.
     preset: Map<String, Value>,
     code: Arc<dyn Code>,
+    /// Where the code comes from, if not from this program.
+    origin: Option<Origin>,
 }
 
 impl Entry {
@@ -142,7 +144,11 @@ impl Entry {
     }
 
     pub(super) fn new(about: About, code: Arc<dyn Code>) -> Entry {
-        Entry { about, base: None, overrides: Map::new(), preset: Map::new(), code }
+        Entry { about, base: None, overrides: Map::new(), preset: Map::new(), code, origin: None }
+    }
+
+    pub(super) fn loaded(about: About, code: Arc<dyn Code>, origin: Origin) -> Entry {
+        Entry { origin: Some(origin), ..Entry::new(about, code) }
     }
 
     /// A variant of this: `about` takes over version and digest.
@@ -151,7 +157,8 @@ impl Entry {
         preset.extend(overrides.clone());
         let About { version, digest, .. } = self.about.clone();
         let about = About { version, digest, ..about };
-        let variant = Entry { about, base: Some(self.about.name.clone()), overrides, preset, code: self.code.clone() };
+        let base = Some(self.about.name.clone());
+        let variant = Entry { about, base, overrides, preset, ..self.clone() };
         self.parameters(&variant.overrides)
             .map_err(|error| RegisterError::Variant { name: variant.about.name.clone(), error })?;
         Ok(variant)
@@ -180,6 +187,11 @@ impl Entry {
     /// For a variant: the parameters that differ from its base, and their values.
     pub fn overrides(&self) -> &Map<String, Value> {
         &self.overrides
+    }
+
+    /// Where its code comes from, if not from this program.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
     }
 
     /// What results depend on besides parameters: exact name, version and digest of the code in one line.

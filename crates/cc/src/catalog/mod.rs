@@ -42,10 +42,12 @@
 //! ```
 
 mod entry;
+mod loader;
 mod preset;
 mod recipe;
 
 pub use entry::{About, Algorithm, Builder, Code, Entry, digest};
+pub use loader::{DIGEST, LoadError, Loaded, Loader, ORIGINS, Origin};
 pub use recipe::Recipe;
 
 use crate::bbr1::Bbr1;
@@ -60,16 +62,24 @@ use crate::reno::Reno;
 use crate::{Controller, parameters};
 use dumbbell_units::Rng;
 use serde_json::{Map, Value};
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 /// Algorithms and variants by name. Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Catalog {
     entries: Vec<Arc<Entry>>,
+    loaders: Vec<Arc<dyn Loader>>,
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Catalog").field("entries", &self.entries).finish_non_exhaustive()
+    }
 }
 
 /// Why a controller could not be built.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum BuildError {
     /// No algorithm has this name.
     #[error("unknown algorithm `{name}`; {help}")]
@@ -87,6 +97,9 @@ pub enum BuildError {
         /// What is wrong with it and what would be right.
         message: String,
     },
+    /// The algorithm could not be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
 }
 
 /// Why a catalogue refuses an algorithm.
@@ -202,6 +215,51 @@ impl Catalog {
         Ok(())
     }
 
+    /// Adds a way to find algorithms in files, in place of another one for the same key.
+    pub fn register_loader(&mut self, loader: Arc<dyn Loader>) {
+        self.loaders.retain(|other| other.key() != loader.key());
+        self.loaders.push(loader);
+    }
+
+    /// For whoever only reads what others ran: algorithms of files are known by name and digest, and no code of theirs runs.
+    #[must_use]
+    pub fn without_loading(&self) -> Catalog {
+        let mut catalog = self.clone();
+        for key in ORIGINS {
+            catalog.register_loader(Arc::new(loader::Recorded(key)));
+        }
+        catalog
+    }
+
+    /// The algorithm that `text` names for the loader of `key`. Names of files are relative to `folder`. It must have the
+    /// `digest`, if one is given.
+    ///
+    /// # Errors
+    /// There is no such loader or algorithm, its code is wrong, or it has another digest.
+    pub fn load(&self, key: &str, text: &str, folder: &Path, digest: Option<&str>) -> Result<Arc<Entry>, LoadError> {
+        let Some(loader) = self.loaders.iter().find(|loader| loader.key() == key) else {
+            return Err(LoadError {
+                message: format!("this program cannot load algorithms by `{key}`"),
+                help: "register a loader with the catalogue, or use the Python package, which has one".to_owned(),
+            });
+        };
+        let mut loaded = loader.load(text, folder)?;
+        match digest {
+            Some(expected) if loaded.digest.is_empty() => expected.clone_into(&mut loaded.digest),
+            Some(expected) if loaded.digest != expected => {
+                return Err(LoadError {
+                    message: format!("`{text}` is not the code that the experiment was written for"),
+                    help: format!(
+                        "bring its state of then back, or leave `{DIGEST}` out to run what it is now; its digest is {}",
+                        loaded.digest
+                    ),
+                });
+            }
+            _ => {}
+        }
+        Ok(Arc::new(loader::entry(loader.key(), loaded)))
+    }
+
     fn add(&mut self, entry: Entry) -> Result<(), RegisterError> {
         for name in [entry.name(), entry.exact_name()] {
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_graphic()) {
@@ -251,6 +309,14 @@ impl Catalog {
     /// There is none; the error tells the nearest.
     pub fn find(&self, name: &str) -> Result<&Entry, BuildError> {
         self.known(name).map(|entry| &**entry)
+    }
+
+    /// The same for whoever keeps it.
+    ///
+    /// # Errors
+    /// As [`Catalog::find`].
+    pub fn shared(&self, name: &str) -> Result<Arc<Entry>, BuildError> {
+        self.known(name).cloned()
     }
 
     /// How to build controllers named `name` with `parameters` in place of their defaults.

@@ -16,7 +16,10 @@ pub struct Recipe {
 
 impl Recipe {
     /// `entry` with `overrides` in place of its defaults.
-    pub(super) fn new(entry: Arc<Entry>, overrides: &Map<String, Value>) -> Result<Recipe, BuildError> {
+    ///
+    /// # Errors
+    /// A parameter does not exist or has an impossible value.
+    pub fn new(entry: Arc<Entry>, overrides: &Map<String, Value>) -> Result<Recipe, BuildError> {
         let parameters = entry.parameters(overrides)?;
         let defaults = entry.parameters(&Map::new())?;
         let differs = |(key, value): &(&String, &Value)| defaults.get(*key) != Some(*value);

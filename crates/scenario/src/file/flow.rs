@@ -4,6 +4,7 @@ use super::AppRateSpec;
 use super::TransportSpec;
 use super::shorthand::{NoList, Shorthand, shorthand};
 use crate::Dscp;
+use dumbbell_cc::catalog::{DIGEST, ORIGINS};
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
@@ -124,11 +125,59 @@ pub(crate) struct RouteSpec {
     pub links: Option<Vec<String>>,
 }
 
+/// Where an algorithm's code is, if it is not one of the catalogue's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Elsewhere {
+    /// The key that says so: one of [`ORIGINS`].
+    pub key: &'static str,
+    /// The digest that the code must have.
+    pub digest: Option<String>,
+}
+
 /// A congestion controller and its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CcSpec {
+    /// Its name, or what names it elsewhere.
     pub name: String,
+    pub elsewhere: Option<Elsewhere>,
     pub parameters: Map<String, Value>,
+}
+
+impl CcSpec {
+    /// The key that says which algorithm it is; `own` for one of the catalogue.
+    pub(crate) fn key(&self, own: &'static str) -> &'static str {
+        self.elsewhere.as_ref().map_or(own, |elsewhere| elsewhere.key)
+    }
+
+    pub(crate) fn named(name: String) -> CcSpec {
+        CcSpec { name, elsewhere: None, parameters: Map::new() }
+    }
+
+    /// A table with the algorithm under `key`, or under one of [`ORIGINS`], and its parameters; `missing` says what is
+    /// wrong with one that has neither.
+    fn read(mut table: Map<String, Value>, key: &'static str, missing: &str) -> Result<CcSpec, String> {
+        let given: Vec<&'static str> =
+            [key].into_iter().chain(ORIGINS).filter(|key| table.contains_key(*key)).collect();
+        let found = match given[..] {
+            [] => return Err(missing.to_owned()),
+            [found] => found,
+            [one, another, ..] => {
+                return Err(format!("`{one}` and `{another}` both say which algorithm this is; keep one of them"));
+            }
+        };
+        let mut text = |key: &str, what: &str| match table.shift_remove(key) {
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(format!("`{key}` is {other}, but must be {what} in quotes")),
+            None => Ok(None),
+        };
+        if found == key {
+            let name = text(key, "the name of an algorithm")?.unwrap_or_default();
+            return Ok(CcSpec { name, elsewhere: None, parameters: table });
+        }
+        let name = text(found, "the place of an algorithm")?.unwrap_or_default();
+        let digest = text(DIGEST, "a digest")?;
+        Ok(CcSpec { name, elsewhere: Some(Elsewhere { key: found, digest }), parameters: table })
+    }
 }
 
 impl Shorthand for CcSpec {
@@ -138,37 +187,25 @@ impl Shorthand for CcSpec {
     type List = NoList;
 
     fn from_text(name: &str) -> Result<CcSpec, String> {
-        Ok(CcSpec { name: name.to_owned(), parameters: Map::new() })
+        Ok(CcSpec::named(name.to_owned()))
     }
 
-    fn from_table(mut table: Map<String, Value>) -> Result<CcSpec, String> {
-        match table.shift_remove("name") {
-            Some(Value::String(name)) => Ok(CcSpec { name, parameters: table }),
-            Some(other) => Err(format!("`name` is {other}, but must be the name of an algorithm in quotes")),
-            None => Err("a table of parameters needs `name`, the algorithm they belong to".to_owned()),
-        }
+    fn from_table(table: Map<String, Value>) -> Result<CcSpec, String> {
+        CcSpec::read(table, "name", "a table of parameters needs `name`, the algorithm they belong to")
     }
 }
 shorthand!(CcSpec, ["bbr", "cubic"], |_| vec![json_schema!({ "type": "object", "required": ["name"] })]);
 
 /// A named algorithm: a base and the parameters that differ from it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Preset {
-    pub base: String,
-    pub parameters: Map<String, Value>,
-}
+pub(crate) struct Preset(pub CcSpec);
 
 impl<'de> Deserialize<'de> for Preset {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Preset, D::Error> {
         use serde::de::Error;
-        let mut table = Map::deserialize(deserializer)?;
-        match table.shift_remove("base") {
-            Some(Value::String(base)) => Ok(Preset { base, parameters: table }),
-            Some(other) => {
-                Err(D::Error::custom(format!("`base` is {other}, but must be the name of an algorithm in quotes")))
-            }
-            None => Err(D::Error::custom("a preset needs `base`, the algorithm or preset it starts from")),
-        }
+        let table = Map::deserialize(deserializer)?;
+        let missing = "a preset needs `base`, the algorithm or preset it starts from";
+        CcSpec::read(table, "base", missing).map(Preset).map_err(D::Error::custom)
     }
 }
 
@@ -181,7 +218,7 @@ impl JsonSchema for Preset {
         json_schema!({
             "description": "A named algorithm: a base and the parameters that differ from it.",
             "type": "object",
-            "required": ["base"],
+            "anyOf": [{ "required": ["base"] }, { "required": ["python"] }, { "required": ["library"] }],
             "properties": { "base": { "type": "string", "description": "Algorithm or preset to start from." } },
         })
     }

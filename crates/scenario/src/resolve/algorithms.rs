@@ -7,7 +7,7 @@ use crate::explain::parameters::flatten;
 use crate::file::{CcSpec, FlowSpec, PROFILE, Preset};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
-use dumbbell_cc::catalog::BuildError;
+use dumbbell_cc::catalog::{BuildError, LoadError};
 use dumbbell_cc::{Algorithm, Catalog, Recipe};
 use dumbbell_transport::real_time::OwnRule;
 use dumbbell_transport::udp::Unresponsive;
@@ -31,8 +31,8 @@ impl Context<'_> {
                 let message = format!("the preset `{name}` has the name of an algorithm");
                 self.report.key(&at, message, "choose another name");
             }
-            let cc = CcSpec { name: preset.base.clone(), parameters: preset.parameters.clone() };
-            self.expand(&cc, &[(at.clone(), "base")], Some(name));
+            let Preset(base) = preset;
+            self.expand(base, &[(at.clone(), base.key("base"))], Some(name));
         }
     }
 
@@ -106,7 +106,7 @@ impl Context<'_> {
             self.report.value(at, "the flow has no congestion controller", "add `cc`, for example cc = \"bbr\"");
             return None;
         };
-        let place = (at.key("cc"), "name");
+        let place = (at.key("cc"), cc.key("name"));
         let Some(name) = cc.name.strip_prefix(BPF) else { return self.expand(cc, &[place], None) };
         if !BPF_ALGORITHMS.contains(&name) {
             let (table, key) = place;
@@ -115,7 +115,7 @@ impl Context<'_> {
             self.report.value(&at, format!("there is no program `{}` for the kernel", cc.name), help);
             return None;
         }
-        let cc = CcSpec { name: name.to_owned(), parameters: cc.parameters.clone() };
+        let cc = CcSpec { name: name.to_owned(), ..cc.clone() };
         self.expand(&cc, &[place], None)
     }
 
@@ -128,23 +128,26 @@ impl Context<'_> {
         starts_at: Option<&str>,
     ) -> Option<Arc<Recipe>> {
         let mut places = places.to_vec();
-        let mut name = cc.name.as_str();
+        let (mut name, mut elsewhere) = (cc.name.as_str(), cc.elsewhere.as_ref());
+        let preset = |name: &str| self.file.presets.as_ref().and_then(|presets| presets.get(name));
         let mut parameters = cc.parameters.clone();
         let mut seen: Vec<&str> = starts_at.into_iter().collect();
-        while let Some(Preset { base, parameters: defaults }) = self.file.presets.as_ref().and_then(|p| p.get(name)) {
+        while elsewhere.is_none()
+            && let Some(Preset(base)) = preset(name)
+        {
             if seen.contains(&name) {
                 let message = format!("the preset `{name}` is based on itself");
                 self.report.value(&top("presets").key(name).key("base"), message, "a base must end at an algorithm");
                 return None;
             }
             seen.push(name);
-            for (key, value) in defaults {
+            for (key, value) in &base.parameters {
                 parameters.entry(key.clone()).or_insert_with(|| value.clone());
             }
-            places.push((top("presets").key(name), "base"));
-            name = base;
+            places.push((top("presets").key(name), base.key("base")));
+            (name, elsewhere) = (&base.name, base.elsewhere.as_ref());
         }
-        let error = match self.loader.recipe(self.catalog, name, &parameters) {
+        let error = match self.loader.recipe(self.catalog, name, elsewhere, &parameters) {
             Ok(recipe) => return Some(recipe),
             Err(error) => error,
         };
@@ -159,7 +162,8 @@ impl Context<'_> {
             }
             BuildError::Parameter { key, message } => {
                 let holder = places.iter().map(|(table, _)| table.key(&key)).find(|at| tree.get(at).is_some());
-                let defaults = self.catalog.find(name).and_then(|entry| entry.parameters(&Default::default()));
+                let entry = self.loader.entry(self.catalog, name, elsewhere);
+                let defaults = entry.and_then(|entry| entry.parameters(&Default::default()));
                 let known: Vec<String> = defaults.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
                 match holder.filter(|_| !key.is_empty()) {
                     Some(at) if !known.contains(&key) => {
@@ -170,6 +174,10 @@ impl Context<'_> {
                     None => self.report.value(&places.first()?.0.clone(), message, format!("parameters of {name}")),
                 }
             }
+            BuildError::Load(LoadError { message, help }) => {
+                let (table, key) = places.last().cloned()?;
+                self.report.value(&table.key(key), message, help);
+            }
         }
         None
     }
@@ -178,11 +186,11 @@ impl Context<'_> {
     /// `[transport]`.
     pub(super) fn given(&self, spec: &FlowSpec, entry: usize) -> Given {
         let mut algorithm = Vec::new();
-        let mut next = spec.cc.as_ref().map(|cc| (cc.name.as_str(), &cc.parameters));
-        while let Some((name, parameters)) = next {
-            algorithm.extend(parameters.keys().cloned());
-            let preset = self.file.presets.as_ref().and_then(|presets| presets.get(name));
-            next = preset.map(|preset| (preset.base.as_str(), &preset.parameters));
+        let mut next = spec.cc.as_ref();
+        while let Some(cc) = next {
+            algorithm.extend(cc.parameters.keys().cloned());
+            let presets = self.file.presets.as_ref().filter(|_| cc.elsewhere.is_none());
+            next = presets.and_then(|presets| presets.get(&cc.name)).map(|Preset(base)| base);
         }
         let own = top("flows").index(entry).key("transport");
         let mut transport = Map::new();

@@ -5,8 +5,9 @@ use super::network::{Network, Role};
 use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
 use crate::Flow;
 use crate::error::suggest;
-use crate::file::{APP_RATES, AppRateSpec, AppSpec, Direction, FlowSpec, RateSpec};
+use crate::file::{APP_RATES, AppRateSpec, AppSpec, CcSpec, Direction, FlowSpec, RateSpec};
 use crate::key_path::KeyPath;
+use dumbbell_cc::Recipe;
 use dumbbell_parameters::check;
 use dumbbell_path::Schedule;
 use dumbbell_transport::{Protocol, TransportConfig};
@@ -95,7 +96,7 @@ impl Context<'_> {
         self.check_ways(count, routes.0.len() + routes.1.len() + 2 * own_links, at, network)?;
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
-        let label: Arc<str> = label(spec, &transport).into();
+        let label: Arc<str> = label(spec, &algorithm, &transport).into();
         let transport = Arc::new(transport);
         let ways: [Arc<[usize]>; 2] = [routes.0.into(), routes.1.into()];
         let flow = |number: usize| {
@@ -506,9 +507,13 @@ impl Context<'_> {
 }
 
 /// The name of an entry in reports.
-fn label<'a>(spec: &'a FlowSpec, transport: &TransportConfig) -> &'a str {
-    let label = spec.label.as_ref().or_else(|| Some(&spec.cc.as_ref()?.name));
-    label.map_or(transport.protocol.name(), String::as_str)
+fn label<'a>(spec: &'a FlowSpec, algorithm: &'a Recipe, transport: &TransportConfig) -> &'a str {
+    match (&spec.label, &spec.cc) {
+        (Some(label), _) => label,
+        (None, Some(CcSpec { elsewhere: Some(_), .. })) => algorithm.name(),
+        (None, Some(cc)) => &cc.name,
+        (None, None) => transport.protocol.name(),
+    }
 }
 
 fn first_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {

@@ -4,10 +4,10 @@ use super::flow_list::{self, Groups};
 use super::series::{Quantity, Series, is_series, read_series};
 use super::{Context, MAX_RATE, RateSource};
 use crate::error::suggest;
-use crate::file::{Columns, RATES, RateSpec, TraceSource};
+use crate::file::{Columns, Elsewhere, RATES, RateSpec, TraceSource};
 use crate::key_path::KeyPath;
 use crate::regular;
-use dumbbell_cc::catalog::BuildError;
+use dumbbell_cc::catalog::{BuildError, Entry, LoadError};
 use dumbbell_cc::{Catalog, Recipe};
 use dumbbell_parameters::check;
 use dumbbell_path::LinkRate;
@@ -65,6 +65,8 @@ pub(crate) struct Loader {
     flow_lists: Mutex<HashMap<String, Result<Groups, String>>>,
     synthesised: Mutex<HashMap<SynthKey, Arc<[u32]>>>,
     recipes: Mutex<HashMap<String, Arc<Recipe>>>,
+    /// Algorithms of files, each loaded once.
+    loaded: Mutex<HashMap<String, Result<Arc<Entry>, LoadError>>>,
     transports: Mutex<HashMap<String, TransportConfig>>,
 }
 
@@ -75,19 +77,44 @@ impl Loader {
         Loader { folder, ..Loader::default() }
     }
 
+    /// The algorithm that is called `name` in the catalogue or elsewhere.
+    pub(super) fn entry(
+        &self,
+        catalog: &Catalog,
+        name: &str,
+        elsewhere: Option<&Elsewhere>,
+    ) -> Result<Arc<Entry>, BuildError> {
+        let Some(Elsewhere { key, digest }) = elsewhere else { return catalog.shared(name) };
+        let load = || catalog.load(key, name, &self.folder, digest.as_deref());
+        let known = format!("{key} {name} {digest:?}");
+        locked(&self.loaded).entry(known).or_insert_with(load).clone().map_err(BuildError::Load)
+    }
+
+    /// The files that algorithms were loaded from, in their order.
+    pub(crate) fn algorithm_files(&self) -> Vec<PathBuf> {
+        let loaded = locked(&self.loaded);
+        let origins = loaded.values().flatten().filter_map(|entry| entry.origin());
+        let mut files: Vec<PathBuf> = origins.flat_map(|origin| origin.files.iter().cloned()).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
     /// The recipe for an algorithm with these parameters, which all flows of all points share.
     pub(super) fn recipe(
         &self,
         catalog: &Catalog,
         name: &str,
+        elsewhere: Option<&Elsewhere>,
         parameters: &Map<String, Value>,
     ) -> Result<Arc<Recipe>, BuildError> {
-        let key = format!("{name} {}", Value::Object(parameters.clone()));
-        let mut recipes = locked(&self.recipes);
-        if let Some(recipe) = recipes.get(&key) {
+        let kind = elsewhere.map_or("", |elsewhere| elsewhere.key);
+        let key = format!("{kind} {name} {}", Value::Object(parameters.clone()));
+        if let Some(recipe) = locked(&self.recipes).get(&key) {
             return Ok(recipe.clone());
         }
-        let recipe = Arc::new(catalog.recipe(name, parameters)?);
+        let recipe = Arc::new(Recipe::new(self.entry(catalog, name, elsewhere)?, parameters)?);
+        let mut recipes = locked(&self.recipes);
         keep(&mut recipes, key, recipe.clone());
         Ok(recipe)
     }

@@ -191,7 +191,7 @@ fn of_group(spec: &TrafficSpec, group: &Group) -> TrafficSpec {
     common.from = group.from.clone().map(Senders::Node).or(common.from.take());
     common.to = group.to.clone().or(common.to.take());
     common.label = group.label.clone().or(common.label.take());
-    common.cc = group.cc.clone().map(|name| CcSpec { name, parameters: Map::new() }).or(common.cc.take());
+    common.cc = group.cc.clone().map(CcSpec::named).or(common.cc.take());
     spec
 }
 

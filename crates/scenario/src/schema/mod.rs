@@ -5,9 +5,10 @@ mod forms;
 use crate::file::File;
 use crate::resolve::algorithms::{BPF, BPF_ALGORITHMS};
 use dumbbell_cc::Catalog;
-use dumbbell_cc::catalog::{About, Entry};
+use dumbbell_cc::catalog::{About, Entry, ORIGINS};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// The JSON Schema (draft 2020-12) of an experiment file, with the parameters of every built-in algorithm.
 pub fn json_schema() -> String {
@@ -155,11 +156,17 @@ fn controllers(catalog: &Catalog, schema: &mut Value) -> Value {
             })
         })
         .collect();
+    let elsewhere = ORIGINS.map(|key| json!({ "required": [key] }));
+    let place = json!({ "type": "string", "description": "Where the code of an algorithm of your own is." });
     let preset = json!({
-        "title": "a preset of this file",
+        "title": "a preset of this file, or an algorithm of your own",
         "type": "object",
-        "required": ["name"],
-        "properties": { "name": { "type": "string", "not": { "enum": catalog.names().collect::<Vec<_>>() } } },
+        "if": { "anyOf": elsewhere },
+        "then": { "properties": ORIGINS.map(|key| (key, place.clone())).into_iter().collect::<BTreeMap<_, _>>() },
+        "else": {
+            "required": ["name"],
+            "properties": { "name": { "type": "string", "not": { "enum": catalog.names().collect::<Vec<_>>() } } },
+        },
     });
     let mut forms = vec![json!({ "type": "string", "examples": names })];
     forms.extend(with_parameters);

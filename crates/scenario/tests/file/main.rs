@@ -1,6 +1,7 @@
 //! What experiment files mean, and which are refused: one program, because each is linked with the whole crate.
 
 mod bad_input;
+mod elsewhere;
 mod experiment;
 mod include;
 mod reference;
