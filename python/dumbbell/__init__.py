@@ -9,10 +9,11 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dumbbell._core import RunError, ScenarioError, __version__
+from dumbbell._core import Ack, Conn, Loss, RunError, ScenarioError, __version__
 from dumbbell.api import Sweep, run, sweep
 from dumbbell.catalogue import algorithms
 from dumbbell.compare import compare
+from dumbbell.contract import AckFlags, CaState, Random, parameter
 from dumbbell.grounds import Linux, VoidRunError
 from dumbbell.parallel import ClusterError
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
@@ -25,13 +26,19 @@ if TYPE_CHECKING:
     from dumbbell.statistics import stats
 
 __all__ = [
+    "Ack",
+    "AckFlags",
+    "CaState",
     "ClusterError",
+    "Conn",
     "DamagedResultWarning",
     "Linux",
+    "Loss",
     "Meta",
     "OtherEngineError",
     "OtherEngineWarning",
     "OutputError",
+    "Random",
     "Result",
     "ResultError",
     "RunError",
@@ -47,6 +54,7 @@ __all__ = [
     "load_result",
     "load_sweep",
     "metrics",
+    "parameter",
     "plots",
     "run",
     "stats",

@@ -15,14 +15,15 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import _core, experiment, memory
+from dumbbell import _core, memory
 from dumbbell.batches import Batch
 from dumbbell.commits import MAX_ROWS
-from dumbbell.parallel import PATIENCE_S, ClusterError, engine_digest, run_point
+from dumbbell.jobs import Job, encoded, run_job
+from dumbbell.parallel import PATIENCE_S, ClusterError, engine_digest
 from dumbbell.results import BESIDE, SCENARIO, TRACES, Result
 
 if TYPE_CHECKING:
@@ -43,18 +44,6 @@ AHEAD = 3
 
 WAIT_S = 30.0
 """How long to wait for the scheduler, and for the first worker."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A point as a worker gets it."""
-
-    text: str
-    """Its experiment, which names traces beside it."""
-    content_hash: str
-    label: str
-    repeat: int
-    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -231,31 +220,17 @@ def work(
             for name, content in traces.items():
                 (Path(folder) / TRACES / name).write_text(content, encoding="utf-8")
             for job in jobs:
-                results.append(_run(job, place, limit, cancel))
+                results.append(run_job(job, place, limit, cancel))
                 rows += results[-1].rows
                 if results[-1].is_long or rows >= MAX_ROWS:
-                    batches += _encoded(results)
+                    batches += encoded(results)
                     results.clear()
                     rows = 0
     except (_core.RunError, ClusterError) as raised:
         error = raised
     except OSError as raised:
         error = ClusterError(f"the worker {_worker_address()} could not run a point: {raised}")
-    return Outcome([*batches, *_encoded(results)], error, time.perf_counter() - begin)
-
-
-def _run(job: Job, place: Path, limit: int | None, cancel: _core.CancelToken) -> Result:
-    (point,) = experiment.load_text(job.text.encode(), str(place)).points
-    if point.content_hash != job.content_hash:
-        raise ClusterError(
-            f"a worker takes the point {job.label or job.content_hash[:12]} for another; please report it"
-        )
-    try:
-        result = run_point(point, cancel, limit)
-    except _core.RunError as error:
-        raise _core.RunError(f"{job.label}: {error}" if job.label else str(error)) from None
-    meta = replace(result.meta, label=job.label, repeat=job.repeat, settings=dict(job.settings))
-    return replace(result, meta=meta, described=job.text)
+    return Outcome([*batches, *encoded(results)], error, time.perf_counter() - begin)
 
 
 @contextmanager
@@ -286,18 +261,6 @@ def _watch(worker: Worker, key: Key, ended: threading.Event, cancel: _core.Cance
         if task is None or task.state == "cancelled":
             cancel.cancel()
             return
-
-
-def _encoded(results: Sequence[Result]) -> Iterator[dict[str, bytes]]:
-    """Results as the files of batches; one too long for memory alone."""
-    groups = [[result] for result in results if result.is_long]
-    if short := [result for result in results if not result.is_long]:
-        groups.append(short)
-    for group in groups:
-        with tempfile.TemporaryDirectory(prefix="dumbbell-") as folder:
-            batch = Batch.of(group)
-            batch.write(Path(folder))
-            yield {name: (Path(folder) / name).read_bytes() for name in batch.files}
 
 
 def _same(content: str) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from dumbbell import _core
+from dumbbell import _core, own
 from dumbbell.printable import one_line, printable
 
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
@@ -46,10 +46,15 @@ def load_text(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     seed: int | None = None,
     repeat: int | None = None,
+    only_read: bool = False,
 ) -> _core.Experiment:
-    """The same for a text; files that it names are relative to the folder of ``name``, which need be no file."""
+    """The same for a text; files that it names are relative to the folder of ``name``, which need be no file.
+
+    With ``only_read`` no algorithm is loaded from a file, and the points of those that are named so cannot run.
+    """
     with _printable_errors():
-        return _core.load(_decoded(text, name), name, _checked(_overrides(set, seed=seed, repeat=repeat)))
+        settings = _checked(_overrides(set, seed=seed, repeat=repeat))
+        return _core.load(_decoded(text, name), name, settings, only_read)
 
 
 MAX_DEPTH = 100
@@ -60,6 +65,9 @@ def _plain(value: Any, key: str, source: str, depth: int = 0) -> Any:
     """``value`` in the types of JSON; whatever an experiment cannot hold is blamed on its key."""
     if depth > MAX_DEPTH:
         _refuse(source, key, "nested too deep; does it contain itself?")
+    if isinstance(value, type):
+        text = own.named(value)
+        return text if key.endswith("python") else {"python": text}
     if isinstance(value, Mapping):
         for name in value:
             if not isinstance(name, str):
@@ -110,6 +118,8 @@ def _printable_errors() -> Iterator[None]:
     try:
         yield
     except _core.ScenarioError as error:
+        if own.take_interrupt():
+            raise KeyboardInterrupt from None
         raise _core.ScenarioError(printable(str(error))) from None
 
 

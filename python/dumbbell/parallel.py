@@ -12,13 +12,17 @@ import queue
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
 
-from dumbbell import _core, memory
+from dumbbell import _core, guard, memory, own
 from dumbbell.grounds import LINUX, SIMULATOR, Linux, run_on_linux
 from dumbbell.live import Live
 from dumbbell.pieces import Pieces
 from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
+
+if TYPE_CHECKING:
+    from dumbbell.processes import Processes
 
 PATIENCE_S = 0.1
 """How long an interrupt may go unnoticed, and how long to wait for runs to stop that were left early: they look at
@@ -50,7 +54,10 @@ def run_point(
     pieces = Pieces()
     token = cancel or _core.CancelToken()
     try:
-        return measured(point, lambda: point.run(token, max_memory, pieces.take, threads, plain), tables=pieces.tables)
+        with guard.watched(point, token):
+            return measured(
+                point, lambda: point.run(token, max_memory, pieces.take, threads, plain), tables=pieces.tables
+            )
     except BaseException:
         pieces.discard()
         raise
@@ -127,9 +134,12 @@ def run_points(
     comes.
     """
     at_once = jobs or max(1, (os.cpu_count() or 1) // threads)
+    own.check_not_loading()
     workers = 1 if linux is not None else min(at_once, max(1, len(points)))
+    processes = _processes(points, workers) if linux is None else None
     limit = memory.limit_of_a_run(max_memory, workers)
     cancel = _core.CancelToken()
+    patience = guard.Patience(limit and limit * workers)
     waiting = iter(enumerate(points))
     pending: dict[Future[Result], int] = {}
     done: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
@@ -138,7 +148,9 @@ def run_points(
         while True:
             while len(pending) < 2 * workers and (entry := next(waiting, None)) is not None:
                 index, point = entry
-                if linux is None:
+                if processes is not None:
+                    future = executor.submit(processes.run, point, limit)
+                elif linux is None:
                     future = executor.submit(run_point, point, cancel, limit, threads, plain)
                 else:
                     future = executor.submit(run_on_linux, point, linux, cancel, limit, live)
@@ -151,10 +163,26 @@ def run_points(
             try:
                 future = done.get(timeout=PATIENCE_S)
             except queue.Empty:
+                patience.check()
                 idle()
                 continue
             yield pending.pop(future), future.result()
     finally:
         cancel.cancel()
+        guard.interrupt(cancel)
+        if processes is not None:
+            processes.close()
         executor.shutdown(wait=False, cancel_futures=True)
         wait(pending, timeout=PATIENCE_S)
+
+
+def _processes(points: Sequence[_core.Point], workers: int) -> Processes | None:
+    """Processes for several points of algorithms in Python, all of which another process can load."""
+    if workers < 2:
+        return None
+    texts = {text for point in points for key, text, _ in point.own_algorithms if key == "python"}
+    if not texts or not all(map(own.is_saved, texts)):
+        return None
+    from dumbbell.processes import Processes
+
+    return Processes()

@@ -205,7 +205,7 @@ class Result:
 
 def experiment_of(result: Result) -> _core.Experiment:
     """The experiment that a result is of, of one point."""
-    return experiment.load_text(result.scenario_toml.encode(), result.scenario_name)
+    return experiment.load_text(result.scenario_toml.encode(), result.scenario_name, only_read=True)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,12 @@ impl Experiment {
         self.inner.included().to_vec()
     }
 
+    /// The files that its algorithms were loaded from.
+    #[getter]
+    fn algorithm_files(&self) -> Vec<String> {
+        self.inner.algorithm_files().iter().map(|file| file.to_string_lossy().into_owned()).collect()
+    }
+
     /// The experiment in words and values, with what is a default marked.
     fn explain(&self) -> String {
         self.inner.explain()
@@ -120,6 +126,24 @@ impl Point {
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let settings: Map<String, Value> = self.inner.label().into_iter().collect();
         py.import("json")?.call_method1("loads", (Value::Object(settings).to_string(),))
+    }
+
+    /// Its algorithms that are not part of this program: key, what names them, and the digest of their code.
+    #[getter]
+    fn own_algorithms(&self) -> Vec<(&'static str, String, String)> {
+        let scenario = self.inner.scenario();
+        let flows = scenario.flows.iter().chain(scenario.traffic.iter().map(|traffic| traffic.flow()));
+        let mut found = Vec::new();
+        for flow in flows {
+            let entry = flow.cc.entry();
+            if let Some(origin) = entry.origin() {
+                let named = (origin.key, origin.text.clone(), entry.about().digest.clone());
+                if !found.contains(&named) {
+                    found.push(named);
+                }
+            }
+        }
+        found
     }
 
     /// Number of the repetition, from 0.

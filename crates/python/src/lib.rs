@@ -2,6 +2,7 @@
 
 mod experiment;
 mod joined;
+mod own;
 mod table;
 
 use dumbbell_path::Level;
@@ -13,6 +14,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
+use std::path::Path;
 
 create_exception!(dumbbell._core, ScenarioError, PyException, "An experiment is wrong; the message says where.");
 create_exception!(dumbbell._core, RunError, PyException, "A run could not go on; the message says why.");
@@ -31,12 +33,14 @@ mod _core {
     #[pymodule_export]
     use crate::joined::joined;
     #[pymodule_export]
+    use crate::own::{Ack, Conn, Loss, Stream};
+    #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
     use crate::{RunCancelled, RunError, ScenarioError};
     #[pymodule_export]
     use crate::{
-        algorithms, columns, load, load_json, parse_size, quantity, recording, reference, schema, seconds,
+        algorithms, columns, described, load, load_json, parse_size, quantity, recording, reference, schema, seconds,
         synthesise_trace, toml_as_json,
     };
     #[pymodule_export]
@@ -54,17 +58,37 @@ mod _core {
 
 /// Validates and expands an experiment in TOML; `source` names it in messages and anchors relative paths.
 ///
-/// The interpreter lock is released, because a large sweep takes seconds and an interrupt should not wait for it.
+/// The interpreter lock is released, because a large sweep takes seconds and an interrupt should not wait for it. With
+/// `only_read` no algorithm is loaded from a file, and those that are named so cannot run.
 #[pyfunction]
-fn load(py: Python<'_>, text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
-    Experiment::new(py.detach(|| dumbbell_scenario::Experiment::from_toml(text, source, &overrides)))
+#[pyo3(signature = (text, source, overrides, only_read=false))]
+fn load(
+    py: Python<'_>,
+    text: &str,
+    source: &str,
+    overrides: Vec<(String, String)>,
+    only_read: bool,
+) -> PyResult<Experiment> {
+    let catalog = if only_read { &*own::KNOWN } else { &*own::CATALOG };
+    Experiment::new(py.detach(|| dumbbell_scenario::Experiment::from_toml_with(catalog, text, source, &overrides)))
+}
+
+/// What there is to say about an algorithm of a file, as [`algorithms`] says it of others.
+#[pyfunction]
+fn described(py: Python<'_>, key: &str, text: &str) -> PyResult<String> {
+    let loaded = py.detach(|| own::CATALOG.load(key, text, Path::new(""), None));
+    loaded
+        .map(|entry| entry.describe().to_string())
+        .map_err(|error| ScenarioError::new_err(format!("error: {}\n  help: {}", error.message, error.help)))
 }
 
 /// The same for JSON of the same structure.
 #[pyfunction]
 fn load_json(py: Python<'_>, text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
     let value = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Experiment::new(py.detach(|| dumbbell_scenario::Experiment::from_json(&value, source, &overrides)))
+    Experiment::new(
+        py.detach(|| dumbbell_scenario::Experiment::from_json_with(&own::CATALOG, &value, source, &overrides)),
+    )
 }
 
 /// The bytes of a size such as `2GiB`.

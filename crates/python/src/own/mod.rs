@@ -1,0 +1,62 @@
+//! Algorithms of one's own: classes in Python, which `dumbbell.own` finds and checks.
+
+mod class;
+mod conn;
+mod controller;
+mod events;
+
+pub use conn::Conn;
+pub use events::{Ack, Loss, Stream};
+
+use class::{Class, PythonCode};
+use dumbbell_cc::Catalog;
+use dumbbell_cc::catalog::{LoadError, Loaded, Loader};
+use pyo3::prelude::*;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+/// All algorithms, and whatever can be loaded.
+pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
+    let mut catalog = dumbbell_cc_family::catalog().clone();
+    catalog.register_loader(Arc::new(Classes));
+    catalog
+});
+
+/// All algorithms, for whoever reads results: nothing is loaded.
+pub static KNOWN: LazyLock<Catalog> = LazyLock::new(|| CATALOG.without_loading());
+
+/// Loads `FILE:CLASS`.
+struct Classes;
+
+impl Loader for Classes {
+    fn key(&self) -> &'static str {
+        "python"
+    }
+
+    fn load(&self, text: &str, folder: &Path) -> Result<Loaded, LoadError> {
+        Python::attach(|py| {
+            let load = || {
+                let own = py.import("dumbbell.own")?;
+                let algorithm = own.call_method1("load", (text, folder.to_string_lossy()))?;
+                let files: Vec<String> = algorithm.getattr("files")?.extract()?;
+                Ok(Loaded {
+                    text: algorithm.getattr("text")?.extract()?,
+                    summary: algorithm.getattr("summary")?.extract()?,
+                    digest: algorithm.getattr("digest")?.extract()?,
+                    files: files.into_iter().map(Into::into).collect(),
+                    code: Arc::new(PythonCode(Arc::new(Class::new(&algorithm)?))),
+                })
+            };
+            load().map_err(|error: PyErr| refusal(py, &error))
+        })
+    }
+}
+
+/// The error of `dumbbell.own`, with what would be right.
+fn refusal(py: Python<'_>, error: &PyErr) -> LoadError {
+    let attribute = |name: &str| error.value(py).getattr(name).and_then(|text| text.extract::<String>());
+    match (attribute("message"), attribute("help")) {
+        (Ok(message), Ok(help)) => LoadError { message, help },
+        _ => LoadError { message: format!("the algorithm could not be loaded: {error}"), help: String::new() },
+    }
+}
