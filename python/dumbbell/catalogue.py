@@ -33,15 +33,26 @@ def algorithms() -> Table:
 def find(name: str) -> dict[str, Any]:
     """The algorithm with a name, or with the exact name that tables print.
 
+    ``FILE.py:CLASS`` is a class of one's own, whose file is run.
+
     Raises:
         UnknownAlgorithmError: There is none.
+        ScenarioError: The class is wrong.
     """
+    if is_own(name):
+        own: dict[str, Any] = json.loads(_core.described("python", name))
+        return own
     known = {entry["exact_name"]: entry for entry in entries()} | {entry["name"]: entry for entry in entries()}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=1)
     remedy = f"did you mean `{near[0]}`?" if near else "see `dumbbell cc list`"
     raise UnknownAlgorithmError(f"unknown algorithm `{name}`; {remedy}")
+
+
+def is_own(name: str) -> bool:
+    """Whether ``name`` is that of a class in a file, ``FILE.py:CLASS``."""
+    return ".py:" in name or name.endswith(".py")
 
 
 def is_known(name: str) -> bool:

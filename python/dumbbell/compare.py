@@ -20,7 +20,7 @@ WARMUP_SHARE = 1 / 6
 
 
 def scenario(
-    algorithms: Sequence[str],
+    algorithms: Sequence[str | type],
     *,
     rate: str | Sequence[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
@@ -35,11 +35,13 @@ def scenario(
     """The experiment that :func:`compare` runs, as a dictionary of the shape of an experiment file."""
     if not algorithms:
         raise ValueError("name at least one algorithm")
+    classes = {one.__qualname__: one for one in algorithms if isinstance(one, type)}
+    names = [one.__qualname__ if isinstance(one, type) else one for one in algorithms]
     if rate is not None and trace is not None:
         raise ValueError("the bottleneck follows a rate or a trace, not both")
     given = {"rate": _list(RATE if rate is None else rate), "rtt": _list(rtt), "buffer": _list(buffer)}
     given["loss"] = [_probability(word) for word in _list(loss)]
-    flows: list[dict[str, Any]] = [{"cc": name} for name in (algorithms if together else algorithms[:1])]
+    flows: list[dict[str, Any]] = [{"cc": name} for name in (names if together else names[:1])]
     if together and len(given["rtt"]) > 1:
         _give_rtts(flows, given["rtt"])
         given["rtt"] = [min(given["rtt"], key=_core.seconds)]  # which raises a ValueError for what is no time
@@ -48,11 +50,12 @@ def scenario(
     if trace is not None:
         del path["rate"]
         path["trace"] = os.fspath(trace)
-    if not together and len(algorithms) > 1:
-        swept["flows[0].cc"] = list(algorithms)
+    if not together and len(names) > 1:
+        swept["flows[0].cc"] = names
     if swept or repeat > 1:
         swept["repeat"] = repeat
-    presets = {name: variant for name in algorithms if (variant := _variant(name)) is not None}
+    presets = {name: variant for name in names if (variant := _variant(name)) is not None}
+    presets |= {name: {"python": cls} for name, cls in classes.items()}
     document: dict[str, Any] = {
         "duration": duration,
         "warmup": _share_of(duration) if warmup is None else warmup,
@@ -63,14 +66,18 @@ def scenario(
 
 
 def _variant(text: str) -> dict[str, Any] | None:
-    """What ``bbr:drain_gain=0.5`` stands for as a preset; ``None`` for a plain name."""
+    """What ``bbr:drain_gain=0.5`` or ``mine.py:Mine`` stands for as a preset; ``None`` for a plain name."""
     name, *given = text.split(":")
-    if name == "bpf" and given:
+    key = "base"
+    if name.endswith(".py") and given:
+        # A class of one's own.
+        name, key = f"{name}:{given.pop(0)}", "python"
+    elif name == "bpf" and given:
         # The name of a program for the kernel.
         name = f"{name}:{given.pop(0)}"
-    if not given:
+    if not given and key == "base":
         return None
-    variant: dict[str, Any] = {"base": name}
+    variant: dict[str, Any] = {key: name}
     for pair in given:
         key, equals, value = pair.partition("=")
         if not (name and key and equals and value):
@@ -124,7 +131,7 @@ def _give_rtts(flows: Sequence[dict[str, Any]], rtts: Sequence[str]) -> None:
 
 
 def compare(
-    *algorithms: str,
+    *algorithms: str | type,
     rate: str | Sequence[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     rtt: str | Sequence[str] = "40ms",
@@ -147,7 +154,8 @@ def compare(
     Several rates, round-trip times, buffers or losses are a sweep: ``loss=["0%", "1%", "5%"]``.
 
     Args:
-        algorithms: Names as in ``dumbbell cc list``, also with changed parameters: ``"bbr:drain_gain=0.5"``.
+        algorithms: Names as in ``dumbbell cc list``, also with changed parameters: ``"bbr:drain_gain=0.5"``. Or classes
+            of your own, and names of theirs: ``"mine.py:Mine:gain=2"``.
         rate: Rate of the bottleneck, as in tc: ``"10mbit"``, which is the default.
         trace: In place of a rate: a file of a measured rate, or a Mahimahi trace, that the bottleneck follows.
         rtt: Base round-trip time. With ``together`` several are those of the algorithms.

@@ -33,7 +33,7 @@ def parameter(
     unit: str = "",
     meaning: str = "",
 ) -> T:
-    """Declares a parameter of an algorithm, as an attribute of its class: ``gain: float = parameter(1.5, ...)``.
+    """Declares a parameter of an algorithm, as an attribute of its class: ``gain: float = db.parameter(1.5)``.
 
     Args:
         default: Its value where an experiment gives none. Its type is the type of the parameter.
@@ -52,6 +52,7 @@ class Random(random.Random):
     """
 
     def __new__(cls, stream: Stream) -> Random:
+        """Of a stream, which is not hashed as a seed would be."""
         return super().__new__(cls)
 
     def __init__(self, stream: Stream) -> None:

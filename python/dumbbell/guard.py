@@ -1,4 +1,4 @@
-"""What code of one's own may do to a process that runs it: it is stopped where it does not return, and told what it left.
+"""What code of one's own may do to a process that runs it: it is stopped where it does not return.
 
 Hooks run in threads of the sweep. Python can raise an exception in another thread, which ends a loop there.
 """
@@ -26,6 +26,16 @@ _running: dict[int, _core.CancelToken] = {}
 class EndlessCallError(BaseException):
     """A hook did not return. No ``except Exception`` holds it up."""
 
+    def __str__(self) -> str:
+        return f"the call has computed for {CALL_S:g} s and has not returned; does it loop for ever?"
+
+
+class MemoryExceededError(BaseException):
+    """The process has grown by more than its runs may take."""
+
+    def __str__(self) -> str:
+        return "the process has grown by more than its runs may take (--max-memory); does a list only grow?"
+
 
 class InterruptedCallError(KeyboardInterrupt):
     """Nobody waits for this run any more."""
@@ -46,6 +56,8 @@ def watched(point: _core.Point, cancel: _core.CancelToken) -> Iterator[None]:
         yield
     finally:
         del _running[here]
+        # What came too late for the hook must not end anything else.
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(here), None)
     for algorithm, old in zip(algorithms, before, strict=True):
         _check_state(algorithm, old)
     started = [thread for thread in set(threading.enumerate()) - threads if not thread.name.startswith("dumbbell")]
@@ -100,14 +112,12 @@ class Patience:
                 self._calls[ident] = frame, _cpu_s(ident)
             elif _cpu_s(ident) - known[1] > CALL_S:
                 del self._calls[ident]
-                message = f"the call has computed for {CALL_S:g} s and has not returned; does it loop for ever?"
-                _raise_in(ident, type("EndlessCallError", (EndlessCallError,), {"__str__": lambda self: message}))
+                _raise_in(ident, EndlessCallError)
         grown = _resident() - self._before
         if self._max_memory is not None and grown > self._max_memory:
             for ident in list(_running):
-                message = f"the process has grown by {grown >> 20} MiB, more than runs may take; does a list only grow?"
-                _raise_in(ident, type("MemoryError", (MemoryError,), {"__str__": lambda self: message}))
-            self._before = _resident()
+                _raise_in(ident, MemoryExceededError)
+            self._before += grown
 
 
 def interrupt(cancel: _core.CancelToken) -> None:

@@ -1,4 +1,4 @@
-"""Points as another process gets them: experiments as texts with every default filled in, and results as files of batches."""
+"""Points as another process gets them: experiments as complete texts, and results as files of batches."""
 
 from __future__ import annotations
 

@@ -102,6 +102,11 @@ class Algorithm:
     module: types.ModuleType | None
 
     @property
+    def name(self) -> str:
+        """The name of the class."""
+        return self.cls.__qualname__
+
+    @property
     def summary(self) -> str:
         """The first line of its documentation."""
         lines = (self.cls.__doc__ or "").strip().splitlines()
@@ -124,10 +129,11 @@ class Algorithm:
 
     def make(self, parameters: str, stream: _core.Stream) -> tuple[dict[str, Any], Random, list[str]]:
         """An object for a flow: its hooks, its random numbers, and what it lets be observed."""
-        instance = self.cls.__new__(self.cls)
+        cls: Any = self.cls
+        instance = cls.__new__(cls)
         for name, value in json.loads(parameters).items():
             setattr(instance, name, value)
-        instance.__init__()  # type: ignore[misc]
+        instance.__init__()
         hooks = {name: getattr(instance, name) for name in self.hooks}
         observed = _names_of(hooks["observe"]()) if "observe" in hooks else []
         return hooks, Random(stream), observed
@@ -142,7 +148,7 @@ class Algorithm:
         assert isinstance(answer, Mapping)
         return [math.nan if value is None else float(value) for value in answer.values()]
 
-    def described(self, hook: str, error: BaseException) -> str:
+    def described(self, hook: str, error: BaseException, way: types.TracebackType | None) -> str:
         """What went wrong in a hook: what, where, and the way there."""
         where = f"in `{hook}`" if hook else "in the class"
         if isinstance(error, SystemExit):
@@ -151,7 +157,7 @@ class Algorithm:
             what = f"{where}, interrupted"
         else:
             what = f"{where}, {type(error).__name__}: {error}{_hint(error)}"
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+        frames = [frame for frame in traceback.extract_tb(way) if frame.filename != __file__]
         shown = traceback.StackSummary.from_list(frames[:2] + frames[-3:] if len(frames) > 5 else frames).format()
         return "\n".join([what, *"".join(shown).rstrip().splitlines()])
 
@@ -353,10 +359,9 @@ def _executed(path: Path, source: bytes) -> tuple[types.ModuleType, list[str]]:
 def _refuse_to_load(path: Path, error: BaseException) -> NoReturn:
     if isinstance(error, SystemExit):
         _refuse(f"{_line_of(path, error)}: sys.exit({error.code!r}) was called while it was loaded", "remove it")
-    cycle = " Do two files import each other?" if "partially initialized" in str(error) else ""
-    _refuse(
-        f"{_line_of(path, error)}: {type(error).__name__}: {error}", f"loading the file runs it.{cycle}"
-    )
+    is_cycle = isinstance(error, ImportError) and error.path == str(path)
+    cycle = "; do two files import each other?" if is_cycle else ""
+    _refuse(f"{_line_of(path, error)}: {type(error).__name__}: {error}", f"loading the file runs it{cycle}")
 
 
 def _line_of(path: Path, error: BaseException) -> str:
@@ -403,7 +408,8 @@ def _is_beside(file: Path, folder: Path) -> bool:
 
 def _print(*values: object, **named: Any) -> None:
     """``print`` of a file of one's own, to standard error where nothing else is said."""
-    builtins.print(*values, **{"file": sys.stderr} | named)
+    named.setdefault("file", sys.stderr)
+    builtins.print(*values, **named)
 
 
 # -- checking ---------------------------------------------------------------------------------------------------------
@@ -413,9 +419,7 @@ def _refuse(message: str, help: str) -> NoReturn:  # noqa: A002 - the word of al
     raise LoadError(message, help) from None
 
 
-def _checked(
-    cls: type, text: str, digest: str, files: Sequence[str], module: types.ModuleType | None
-) -> Algorithm:
+def _checked(cls: type, text: str, digest: str, files: Sequence[str], module: types.ModuleType | None) -> Algorithm:
     name = cls.__qualname__
     _check_constructor(cls, name)
     hooks = _hooks_of(cls, name)
@@ -516,9 +520,10 @@ def _parameters_of(cls: type, name: str) -> list[dict[str, Any]]:
             if key.startswith("_") or key in SETTINGS or not (is_declared or key in annotations):
                 continue
             annotation = annotations.get(key)
-            if key in vars(base) and not _is_class_variable(annotation):
-                if (read := _parameter(name, key, value, annotation)) is not None:
-                    found[key] = read
+            if key not in vars(base) or _is_class_variable(annotation):
+                continue
+            if (read := _parameter(name, key, value, annotation)) is not None:
+                found[key] = read
     return list(found.values())
 
 
@@ -539,7 +544,7 @@ def _parameter(name: str, key: str, value: Any, annotation: object) -> dict[str,
     default = declared.default
     if type(default) not in KINDS:
         if isinstance(value, Parameter):
-            _refuse(f"the default of `{name}.{key}` is {default!r}", "a parameter is a number, true or false, or a text")
+            _refuse(f"the default of `{name}.{key}` is {default!r}", "a parameter is a number, a truth value or a text")
         return None
     kind = next((kind for kind in KINDS if annotation in (kind, kind.__name__)), type(default))
     if kind is float and type(default) is int:

@@ -32,6 +32,7 @@ class Processes:
         self._own = threading.local()
         self._all: list[subprocess.Popen[bytes]] = []
         self._closed = False
+        self._lock = threading.Lock()
 
     def run(self, point: _core.Point, limit: int | None) -> Result:
         """Runs a point in the process of this thread, in ``limit`` bytes."""
@@ -57,7 +58,8 @@ class Processes:
 
     def close(self) -> None:
         """Ends all processes, whatever they do."""
-        self._closed = True
+        with self._lock:
+            self._closed = True
         for process in self._all:
             process.kill()
         for process in self._all:
@@ -69,9 +71,13 @@ class Processes:
 
     def _process(self) -> subprocess.Popen[bytes]:
         found: subprocess.Popen[bytes] | None = getattr(self._own, "process", None)
-        if found is None:
+        if found is not None:
+            return found
+        with self._lock:
+            if self._closed:
+                raise _core.RunCancelled("interrupted")
             command = [sys.executable, "-m", "dumbbell.processes"]
-            path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+            path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
             environment = os.environ | {"PYTHONPATH": path}
             # Ctrl-C is meant for whoever asked; the process is told by its end.
             found = subprocess.Popen(
@@ -79,9 +85,7 @@ class Processes:
             )
             self._all.append(found)
             self._own.process = found
-            if self._closed:
-                found.kill()
-        return found
+            return found
 
 
 def _lost(point: _core.Point, status: int) -> str:

@@ -17,7 +17,7 @@ import pytest
 
 import dumbbell as db
 from conftest import SWEEP, Cli
-from dumbbell import batches, cluster, commits, experiment, parallel
+from dumbbell import batches, cluster, commits, experiment, jobs, parallel
 from load import PATIENCE_S, wait_until
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
@@ -173,13 +173,13 @@ def test_a_worker_with_another_build_is_named_before_anything_runs(client: Any, 
 def test_a_worker_with_another_build_that_comes_later_mixes_nothing_in() -> None:
     (point,) = experiment.load(MANY, set={"sweep": {"repeat": 1}}).points
     text, _ = point.resolved_toml_beside("x")
-    job = cluster.Job(text, point.content_hash, point.label, point.repeat, point.settings)
+    job = jobs.Job(text, point.content_hash, point.label, point.repeat, point.settings)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "_worker_address", lambda: "tcp://late:1")
         outcome = cluster.work([job], "another", None, {}, 1)
     assert outcome.batches == []
     assert isinstance(outcome.error, db.ClusterError) and "tcp://late:1" in str(outcome.error)
-    wrong = cluster.Job(text, "0" * 64, point.label, point.repeat, point.settings)
+    wrong = jobs.Job(text, "0" * 64, point.label, point.repeat, point.settings)
     assert isinstance(cluster.work([wrong], parallel.engine_digest(), None, {}, 1).error, db.ClusterError)
     outcome = cluster.work([job], parallel.engine_digest(), None, {}, 1)
     assert outcome.error is None and len(outcome.batches) == 1
@@ -188,8 +188,7 @@ def test_a_worker_with_another_build_that_comes_later_mixes_nothing_in() -> None
 def test_a_worker_holds_no_more_rows_than_are_committed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     points = experiment.load(MANY, set={"sweep": {"repeat": 5}}).points
     jobs = [
-        cluster.Job(point.resolved_toml, point.content_hash, point.label, point.repeat, point.settings)
-        for point in points
+        jobs.Job(point.resolved_toml, point.content_hash, point.label, point.repeat, point.settings) for point in points
     ]
     rows = parallel.run_point(points[0]).rows
     monkeypatch.setattr(cluster, "MAX_ROWS", 2 * rows - 10)

@@ -23,6 +23,7 @@ EXAMPLES = examples(
     "dumbbell compare cubic bbr --together --rtt 20ms,100ms --repeat 10",
     "dumbbell compare bbr3 cubic --trace my.up --buffer 500packets",
     "dumbbell compare bbr bbr:drain_gain=0.5  # with one constant changed",
+    "dumbbell compare cubic mine.py:Mine mine.py:Mine:gain=2  # your own",
     "dumbbell compare --on sim,linux who-wins.toml",
     "dumbbell compare ./monday ./tuesday  # two results side by side",
 )
@@ -39,7 +40,7 @@ def compare(
         list[str],
         typer.Argument(
             help="Names from `dumbbell cc list`, also with changed parameters, NAME:PARAMETER=VALUE, as in "
-            "bbr:drain_gain=0.5; with --on a file; or two results.",
+            "bbr:drain_gain=0.5, and classes of your own, mine.py:Mine; with --on a file; or two results.",
             show_default=False,
             autocompletion=completion.algorithms,
         ),

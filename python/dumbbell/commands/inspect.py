@@ -25,7 +25,11 @@ METRICS_EXAMPLES = examples(
 )
 COLUMNS_EXAMPLES = examples("dumbbell columns flows", "dumbbell columns --json")
 CC_LIST_EXAMPLES = examples("dumbbell cc list", "dumbbell cc list --json")
-CC_SHOW_EXAMPLES = examples("dumbbell cc show bbr3", "dumbbell cc show cubic-linux-6.18")
+CC_SHOW_EXAMPLES = examples(
+    "dumbbell cc show bbr3",
+    "dumbbell cc show cubic-linux-6.18",
+    "dumbbell cc show mine.py:Mine  # a class of your own",
+)
 
 
 def explain(file: options.File, settings: options.Settings = None, vary_rtt: options.VaryRtt = False) -> None:
@@ -119,7 +123,7 @@ def cc_show(
     name: Annotated[
         str,
         typer.Argument(
-            help="Name or exact name from `dumbbell cc list`.",
+            help="Name or exact name from `dumbbell cc list`, or a class of your own, FILE.py:CLASS.",
             show_default=False,
             autocompletion=completion.algorithms,
         ),

@@ -137,7 +137,7 @@ impl Parameter {
 pub struct Class {
     /// The `dumbbell.own.Algorithm`.
     pub python: Py<PyAny>,
-    /// Where it is.
+    /// Its name, which the parameters are found under.
     source: String,
     hooks: [bool; HOOKS],
     parameters: Vec<Parameter>,
@@ -159,7 +159,7 @@ impl Class {
         let ecn: String = algorithm.getattr("ecn")?.extract()?;
         let hooks = Hook::ALL.map(|hook| names.iter().any(|name| name == hook.name()));
         Ok(Class {
-            source: algorithm.getattr("text")?.extract()?,
+            source: algorithm.getattr("name")?.extract()?,
             is_simple: hooks[Hook::OnAck as usize],
             full_control: hooks[Hook::OnAck as usize] || hooks[Hook::CongControl as usize],
             wants_pacing: algorithm.getattr("wants_pacing")?.extract()?,
@@ -183,7 +183,7 @@ impl Class {
 
     /// What went wrong in a method, for whoever reads the error.
     pub fn described(&self, py: Python<'_>, what: &str, error: &PyErr) -> String {
-        let described = self.python.bind(py).call_method1("described", (what, error.value(py)));
+        let described = self.python.bind(py).call_method1("described", (what, error.value(py), error.traceback(py)));
         described.and_then(|text| text.extract()).unwrap_or_else(|_| error.to_string())
     }
 

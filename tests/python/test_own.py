@@ -1,0 +1,481 @@
+"""Algorithms of one's own: classes in Python, in files and as they are."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from itertools import dropwhile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+import dumbbell as db
+from conftest import Cli
+from dumbbell import experiment, own, processes
+from dumbbell.contract import Random
+from dumbbell.results import load_result
+from load import PATIENCE_S
+
+ROOT = Path(__file__).parents[2]
+OWN = ROOT / "examples/own"
+COMPLETE = ROOT / "../shared/groundtruth/linux-6.18/callback-vectors"
+"""The recordings of which the repository has excerpts, where they are beside it."""
+RECORDED = [*sorted((ROOT / "crates/cc/tests/data").glob("bbr_*.gz")), *sorted(COMPLETE.glob("bbr_*.gz"))]
+
+PATH: dict[str, Any] = {"rate": "10mbit", "rtt": "40ms", "buffer": "1bdp"}
+
+MINE = """\
+class Mine:
+    '''Grows by gain packets a round trip.'''
+
+    gain: float = 1.0
+
+    def __init__(self):
+        self.acks = 0
+
+    def on_ack(self, conn, ack):
+        self.acks += 1
+        conn.cwnd += ack.packets if conn.in_slow_start else self.gain * ack.packets / conn.cwnd
+
+    def on_loss(self, conn, loss):
+        conn.cwnd = max(2, conn.cwnd / 2)
+
+    def on_timeout(self, conn):
+        conn.cwnd = 1
+
+    def observe(self):
+        return {"acks": self.acks, "gain_packets": self.gain, "unknown": None}
+"""
+
+
+class Steady:
+    """Keeps its window."""
+
+    window: int = db.parameter(20, range=(1, 1000), unit="packets", meaning="The window.")
+
+    def on_start(self, conn: db.Conn) -> None:
+        conn.cwnd = self.window
+
+    def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
+        assert ack.packets > 0
+
+
+def document(cc: Any, **others: Any) -> dict[str, Any]:
+    return {"duration": "10s", "path": PATH, "flows": [{"cc": cc, "label": "one"}]} | others
+
+
+def mine(folder: Path, text: str = MINE) -> Path:
+    file = folder / "mine.py"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def columns(table: db.Table) -> pl.DataFrame:
+    """What does not depend on the name of an algorithm or on what it lets be observed."""
+    frame = table.to_polars()
+    return frame.select(
+        name for name in frame.columns if not name.startswith("cc_") and name not in ("cc", "algorithm", "mode")
+    )
+
+
+# -- twins ------------------------------------------------------------------------------------------------------------
+
+SITUATIONS: Mapping[str, Mapping[str, Any]] = {
+    "clean": {},
+    "losses": {"path.loss": "1%"},
+    "heavy-losses": {"path.loss": "8%", "duration": "30s"},
+    "policer": {"path.policer": {"rate": "5mbit", "burst": "50kB"}},
+    "application-limited": {"flows[0].rate": "3mbit"},
+    "on-and-off": {"flows[0].rate": {"on": "900ms", "off": "700ms"}},
+    "shallow": {"path.buffer": "0.2bdp"},
+    "marks": {"path.queue": {"kind": "codel", "ecn": True}, "transport.ecn": True},
+    "disorder": {"path.jitter": "5ms"},
+    "quic": {"transport": "quic"},
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize(("own_class", "twin"), [("reno.py:Reno", "reno"), ("bbr.py:Bbr", "bbr")])
+def test_an_example_decides_as_its_twin_does(own_class: str, twin: str, situation: str) -> None:
+    flows = [{"cc": twin, "label": "one"}, {"cc": "cubic", "start": "3s"}]
+    settings = {"duration": "15s", **SITUATIONS[situation]}
+    theirs = db.run({"path": PATH, "flows": flows, "record": {"interval": "5ms"}}, set=settings)
+    flows[0]["cc"] = {"python": str(OWN / own_class)}  # type: ignore[assignment]
+    ours = db.run({"path": PATH, "flows": flows, "record": {"interval": "5ms"}}, set=settings)
+    assert ours.meta.events == theirs.meta.events
+    for name in ("flows", "series", "links", "link_series"):
+        assert columns(getattr(ours, name)).equals(columns(getattr(theirs, name)))
+
+
+class _Phase:
+    """Draws the phase that the kernel has drawn."""
+
+    phase = 0
+
+    def below(self, bound: int) -> int:
+        return (8 - self.phase) % 8
+
+
+def recorded(path: Path) -> Iterator[SimpleNamespace]:
+    with gzip.open(path, "rt", encoding="ascii") as file:
+        for row in csv.DictReader(file):
+            yield SimpleNamespace(**{key: value if key == "ev" else int(value) for key, value in row.items()})
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.name)
+def test_bbr_in_python_answers_recorded_calls_like_the_kernel(file: Path) -> None:
+    bbr = own.load("bbr.py:Bbr", str(OWN)).cls()
+    conn = SimpleNamespace(
+        cwnd=10, ssthresh=0, cwnd_cnt=0, pacing_rate=0, pacing_shift=10, max_pacing_rate=2**64 - 1,
+        cwnd_clamp=2**32 - 1, hz=250, random=_Phase(),
+    )  # fmt: skip
+    calls = 0
+    # The kernel asks it about the handshake before `init`.
+    for row in dropwhile(lambda row: row.ev != "init", recorded(file)):
+        conn.random.phase = row.cycle_idx
+        vars(conn).update(
+            now_ns=row.in_tcp_clock_cache_ns, mstamp_us=row.tcp_mstamp_us, jiffies=row.jiffies32, mss=row.in_mss_cache,
+            cwnd=row.in_snd_cwnd, cwnd_cnt=row.in_snd_cwnd_cnt, ssthresh=row.in_snd_ssthresh,
+            next_departure_ns=row.in_tcp_wstamp_ns, ca_state=row.in_ca_state, delivered=row.in_delivered,
+            in_flight=row.in_packets_out + row.in_retrans_out - row.in_sacked_out - row.in_lost_out, lost=row.in_lost,
+            delivered_mstamp_us=row.in_delivered_mstamp, app_limited=row.in_app_limited, srtt_us_x8=row.in_srtt_us_x8,
+            min_rtt_us=row.in_rtt_min_us,
+        )  # fmt: skip
+        returned = call(bbr, conn, row) or 0
+        if row.ev == "init":
+            # What the handshake has left.
+            bbr.pacing_gain, bbr.cwnd_gain = row.pacing_gain, row.cwnd_gain
+        answers = (conn.cwnd, conn.cwnd_cnt, conn.ssthresh, returned, conn.pacing_rate)
+        expected = (row.out_snd_cwnd, row.out_snd_cwnd_cnt, row.out_snd_ssthresh, row.ret, row.out_pacing_rate_Bps)
+        assert answers == expected, f"call {calls}, {row.ev}"
+        state = (
+            bbr.mode,
+            bbr.round,
+            bbr.filter.best[0][1],
+            bbr.pacing_gain,
+            bbr.cwnd_gain,
+            bbr.full_bw,
+            bbr.prior_cwnd,
+        )
+        expected_state = (row.mode, row.rtt_cnt, row.bw0, row.pacing_gain, row.cwnd_gain, row.full_bw, row.prior_cwnd)
+        assert state == expected_state, f"call {calls}, {row.ev}"
+        calls += 1
+    assert calls > 700
+
+
+def call(bbr: Any, conn: Any, row: SimpleNamespace) -> int | None:
+    events = ("tx_start", "cwnd_restart", "complete_cwr", "loss", "ecn_no_ce", "ecn_is_ce")
+    if row.ev == "cong_control":
+        ack = SimpleNamespace(
+            prior_delivered=row.rs_prior_delivered, delivered=row.rs_delivered, interval_us=row.rs_interval_us,
+            rtt_us=row.rs_rtt_us, losses=row.rs_losses, acked_sacked=row.rs_acked_sacked,
+            prior_in_flight=row.rs_prior_in_flight, is_app_limited=bool(row.rs_is_app_limited),
+            is_ack_delayed=bool(row.rs_is_ack_delayed),
+        )  # fmt: skip
+        bbr.cong_control(conn, ack)
+        return None
+    arguments: dict[str, tuple[Any, ...]] = {"set_state": (row.arg,), "cwnd_event": (events[row.arg % 6],)}
+    answer: int | None = getattr(bbr, row.ev)(conn, *arguments.get(row.ev, ()))
+    return answer
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_class_in_a_file_governs_a_flow(tmp_path: Path, dumbbell: Cli) -> None:
+    mine(tmp_path)
+    file = tmp_path / "a.toml"
+    flow_text = '[[flows]]\ncc = { python = "mine.py:Mine", gain = 2 }\n'
+    file.write_text('path = { rate = "10mbit", rtt = "40ms" }\nduration = "5s"\n' + flow_text)
+    result = db.run(file)
+    (flow,) = result.flows.rows()
+    assert flow["cc"] == flow["label"] == "mine.py:Mine"
+    assert flow["algorithm"].startswith("mine.py:Mine@")
+    assert flow["goodput_mbps"] > 8
+    series = result.series.to_polars()
+    assert series["cc_gain_packets"].drop_nulls().unique().to_list() == [2.0]
+    assert series["cc_acks"].max() > 500  # type: ignore[operator]
+    assert series["cc_unknown"].null_count() == len(series)
+    explained = dumbbell("explain", file, "--set", "flows[0].cc.gain=3").out
+    assert "gain = 3.0" in explained
+    shown = dumbbell("cc", "show", f"{tmp_path / 'mine.py'}:Mine").out
+    assert "Grows by gain packets a round trip" in shown
+    assert "gain" in shown
+
+
+def test_a_parameter_is_swept(tmp_path: Path) -> None:
+    cc = {"python": f"{mine(tmp_path)}:Mine"}
+    swept = db.sweep(document(cc, sweep={"flows[0].cc.gain": [0.5, 4.0]})).collect()
+    means = swept.flows.to_polars()["mean_rtt_ms"].to_list()
+    assert means[0] < means[1]
+
+
+def test_fractions_of_packets_are_kept() -> None:
+    class Slow:
+        def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
+            conn.cwnd += 0.25
+
+    result = db.run(document(Slow, duration="2s", path={"rate": "unlimited", "rtt": "100ms"}))
+    assert result.series.to_polars()["cwnd"].max() > 15  # type: ignore[operator]
+
+
+def test_a_class_paces_when_it_says_so() -> None:
+    class Paced:
+        wants_pacing = True
+
+        def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
+            conn.cwnd = 1000
+            conn.pacing_rate = 250_000
+
+    (flow,) = db.run(document(Paced)).flows.rows()
+    assert flow["goodput_mbps"] == pytest.approx(2.0, rel=0.05)
+
+
+def test_hooks_are_called_in_the_order_of_the_contract() -> None:
+    class Told:
+        def __init__(self) -> None:
+            self.calls: list[str] = []
+
+        def on_start(self, conn: db.Conn) -> None:
+            self.calls.append("start")
+
+        def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
+            conn.cwnd = 40 if conn.now < 5 else conn.cwnd
+            assert ack.rtt is None or ack.rtt >= 0.04
+            assert ack.rate is None or ack.rate > 0
+
+        def on_loss(self, conn: db.Conn, loss: db.Loss) -> None:
+            assert loss.packets > 0
+            assert not loss.by_mark
+            assert conn.min_rtt is not None
+            conn.cwnd = 30
+            self.calls.append("loss")
+
+        def on_timeout(self, conn: db.Conn) -> None:
+            self.calls.append("timeout")
+
+        def observe(self) -> dict[str, float]:
+            return {name: self.calls.count(name) for name in ("start", "loss", "timeout")}
+
+    last = db.run(document(Told, duration="30s"), set={"path.loss": "3%"}).series.rows()[-1]
+    assert last["cc_start"] == 1
+    assert last["cc_loss"] > 3
+    assert last["ssthresh"] in (30, last["ssthresh"])
+
+
+def test_the_random_numbers_of_a_flow_follow_from_the_seed() -> None:
+    class Restless:
+        def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
+            conn.cwnd = conn.random.randint(10, 30) + conn.random.choice([0, 1]) + conn.random.below(3)
+
+    first, again, other = (db.run(document(Restless), seed=seed).series.to_polars() for seed in (1, 1, 2))
+    assert first.equals(again)
+    assert not first.equals(other)
+
+
+def test_random_numbers_are_as_random_as_they_should_be() -> None:
+    from dumbbell._core import Stream
+
+    numbers = Random(Stream(1))
+    assert isinstance(numbers, random.Random)
+    drawn = [numbers.random() for _ in range(1000)]
+    assert 0.45 < sum(drawn) / 1000 < 0.55
+    assert {numbers.randrange(6) for _ in range(100)} == set(range(6))
+    assert numbers.getrandbits(200).bit_length() > 150
+    assert -4 < numbers.gauss(0, 1) < 4
+
+
+# -- identity ---------------------------------------------------------------------------------------------------------
+
+
+def test_another_text_is_another_algorithm(tmp_path: Path) -> None:
+    cc = {"python": f"{mine(tmp_path)}:Mine"}
+    before = experiment.load(document(cc)).points[0].content_hash
+    assert experiment.load(document(cc)).points[0].content_hash == before
+    mine(tmp_path, MINE.replace("/ 2", "/ 3"))
+    assert experiment.load(document(cc)).points[0].content_hash != before
+
+
+def test_a_file_beside_belongs_to_the_code(tmp_path: Path) -> None:
+    beside = tmp_path / "beside.py"
+    beside.write_text("GAIN = 1\n")
+    cc = {"python": f"{mine(tmp_path, 'from beside import GAIN' + chr(10) + MINE)}:Mine"}
+    loaded = experiment.load(document(cc))
+    assert sorted(Path(file).name for file in loaded.algorithm_files) == ["beside.py", "mine.py"]
+    beside.write_text("GAIN = 2\n")
+    assert experiment.load(document(cc)).points[0].content_hash != loaded.points[0].content_hash
+
+
+def test_files_of_one_name_in_two_folders_do_not_mix(tmp_path: Path) -> None:
+    codes = []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "beside.py").write_text(f"GAIN = {number}\n")
+        mine(folder, "import beside\n" + MINE.replace("float = 1.0", "float = float(beside.GAIN)"))
+        codes.append({"cc": {"python": f"{folder / 'mine.py'}:Mine"}, "label": str(number)})
+    result = db.run({"duration": "2s", "path": PATH, "flows": codes})
+    last = result.series.to_polars().group_by("flow").last().sort("flow")
+    assert last["cc_gain_packets"].to_list() == [1.0, 2.0]
+    assert len(set(result.flows.to_polars()["algorithm"])) == 2
+
+
+def test_a_saved_result_is_read_without_its_code(tmp_path: Path, dumbbell: Cli) -> None:
+    trap = "open(__file__ + '.loaded', 'a').close()\n"
+    file = mine(tmp_path, trap + MINE)
+    mark = tmp_path / "mine.py.loaded"
+    result = db.run(document({"python": f"{file}:Mine", "gain": 2.0}))
+    result.save(tmp_path / "result")
+    assert mark.exists()
+    mark.unlink()
+    for command in (("metrics", tmp_path / "result"), ("plot", tmp_path / "result"), ("schema",), ("columns",)):
+        assert dumbbell(*command).status == 0
+    loaded = load_result(tmp_path / "result")
+    assert "gain = 2.0" in loaded.scenario_toml
+    assert not mark.exists()
+    # Running it again is something else, and needs the code of then.
+    assert db.run(tmp_path / "result/scenario.toml").meta.content_hash == result.meta.content_hash
+    assert mark.exists()
+    mine(tmp_path, MINE)
+    with pytest.raises(db.ScenarioError, match="is not the code that the experiment was written for"):
+        db.run(tmp_path / "result/scenario.toml")
+
+
+def test_a_sweep_of_a_file_resumes(tmp_path: Path) -> None:
+    cc = {"python": f"{mine(tmp_path)}:Mine"}
+    swept = document(cc, duration="1s", sweep={"repeat": 2})
+    db.sweep(swept, out=tmp_path / "out").collect()
+    again = db.sweep(swept, out=tmp_path / "out")
+    again.collect()
+    assert again.committed == 2
+    mine(tmp_path, MINE.replace("/ 2", "/ 3"))
+    other = db.sweep(swept, out=tmp_path / "out")
+    assert len(list(other)) == 2
+    assert {meta.content_hash for meta in db.load_sweep(tmp_path / "out").points} != {
+        p.content_hash for p in other.points
+    }
+
+
+# -- classes as they are ----------------------------------------------------------------------------------------------
+
+
+def test_a_class_is_an_algorithm() -> None:
+    assert db.run(document(Steady)).series.rows()[-1]["cwnd"] == 20
+    assert db.run(document({"python": Steady, "window": 7})).series.rows()[-1]["cwnd"] == 7
+    assert db.run(document("reno"), set={"flows[0].cc": Steady}).flows.rows()[0]["cc"].endswith("Steady")
+    swept = db.sweep(document("reno", duration="1s", sweep={"flows[0].cc": ["cubic", Steady]}), progress=False)
+    assert len(list(swept)) == 2
+    compared = db.compare("cubic", Steady, duration="2s", progress=False)
+    assert "Steady" in str(compared.flows.to_polars()["label"].to_list())
+
+
+def test_what_is_in_no_file_is_never_taken_from_an_earlier_result(tmp_path: Path) -> None:
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(MINE, space)
+    swept = document(space["Mine"], duration="1s", sweep={"repeat": 2})
+    db.sweep(swept, out=tmp_path / "out").collect()
+    again = db.sweep(swept, out=tmp_path / "out")
+    results = list(again)
+    assert len(results) == 2
+    assert again.committed == 2, "both ran again"
+    first, second = (experiment.load(swept).points[0] for _ in range(2))
+    assert first.content_hash != second.content_hash
+    assert first.own_algorithms[0][2].startswith("unsaved")
+
+
+# -- sweeps in processes ----------------------------------------------------------------------------------------------
+
+
+def test_processes_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cc = {"python": f"{mine(tmp_path)}:Mine"}
+    swept = document(cc, duration="2s", sweep={"flows[0].cc.gain": [0.5, 1.0, 2.0]})
+    used = []
+    run = processes.Processes.run
+
+    def counted(self: processes.Processes, *arguments: Any) -> db.Result:
+        used.append(threading.get_ident())
+        return run(self, *arguments)
+
+    monkeypatch.setattr(processes.Processes, "run", counted)
+    apart = db.sweep(swept, jobs=2, progress=False)
+    together = db.sweep(swept, jobs=1, progress=False)
+    for (number, one), (same, other) in zip(
+        sorted(apart.indexed(), key=lambda x: x[0]), together.indexed(), strict=True
+    ):
+        assert number == same
+        assert one.meta.content_hash == other.meta.content_hash
+        assert one.meta.settings == other.meta.settings
+        assert one.series.to_polars().equals(other.series.to_polars())
+        assert one.flows.to_polars().equals(other.flows.to_polars())
+        assert one.scenario_toml == other.scenario_toml
+    assert len(used) == 3
+
+
+def test_processes_end_with_their_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[processes.Processes] = []
+    begin = processes.Processes.__init__
+
+    def noted(self: processes.Processes) -> None:
+        begin(self)
+        made.append(self)
+
+    monkeypatch.setattr(processes.Processes, "__init__", noted)
+    cc = {"python": f"{mine(tmp_path)}:Mine"}
+    running = iter(db.sweep(document(cc, duration="5s", sweep={"repeat": 20}), jobs=2, progress=False))
+    next(running)
+    running.close()  # type: ignore[attr-defined]
+    (owner,) = made
+    assert [process.returncode is None for process in owner._all] == [False, False]
+
+
+# -- interrupts, grounds ----------------------------------------------------------------------------------------------
+
+
+def test_an_endless_loop_is_interrupted(tmp_path: Path) -> None:
+    text = """
+    class Mine:
+        def on_ack(self, conn, ack):
+            print("looping", flush=True)
+            while True:
+                pass
+    """
+    file = tmp_path / "a.toml"
+    mine(tmp_path, textwrap.dedent(text))
+    file.write_text('path = { rate = "10mbit", rtt = "40ms" }\n[[flows]]\ncc = { python = "mine.py:Mine" }\n')
+    command = [sys.executable, "-m", "dumbbell", "run", str(file)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "looping\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 130
+        assert "interrupted" in process.stderr.read()
+
+
+def test_a_loop_that_was_left_ends(tmp_path: Path) -> None:
+    file = mine(tmp_path, "class Mine:\n    def on_ack(self, conn, ack):\n        while True: pass\n")
+    results = db.sweep(document({"python": f"{file}:Mine"}), progress=False)
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        list(results)
+    end = time.monotonic() + PATIENCE_S
+    while any(thread.name.startswith("dumbbell_") and thread.is_alive() for thread in threading.enumerate()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_the_kernel_refuses_a_class(tmp_path: Path) -> None:
+    cc = {"python": f"{mine(tmp_path)}:Mine"}
+    with pytest.raises(db.RunError, match="an algorithm from a file of your own cannot run in the kernel"):
+        db.run(document(cc), on=db.Linux(retries=0))
