@@ -21,6 +21,7 @@ from dumbbell.commands import (
     shell,
     stats,
     suite,
+    watch,
     why,
 )
 from dumbbell.console import Commands, examples
@@ -53,6 +54,7 @@ def _root(version: Annotated[bool, typer.Option("--version", "-V", help="Print t
 
 
 app.command(epilog=run.EXAMPLES)(run.run)
+app.command(epilog=watch.EXAMPLES)(watch.watch)
 app.command(epilog=compare.EXAMPLES)(compare.compare)
 app.command(epilog=plot.EXAMPLES)(plot.plot)
 app.command(epilog=animate.EXAMPLES)(animate.animate)

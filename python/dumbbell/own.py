@@ -102,11 +102,6 @@ class Algorithm:
     module: types.ModuleType | None
 
     @property
-    def name(self) -> str:
-        """The name of the class."""
-        return self.cls.__qualname__
-
-    @property
     def summary(self) -> str:
         """The first line of its documentation."""
         lines = (self.cls.__doc__ or "").strip().splitlines()

@@ -37,6 +37,7 @@ RESULT_FILES = [
 
 COMMANDS = (
     "run",
+    "watch",
     "compare",
     "plot",
     "stats",

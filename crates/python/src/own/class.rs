@@ -115,7 +115,7 @@ impl Parameter {
         }
     }
 
-    fn schema(&self, source: &str) -> Value {
+    fn schema(&self) -> Value {
         let Parameter { kind, default, minimum, maximum, unit, meaning, .. } = self;
         let meaning = match (meaning.as_str(), unit.as_str()) {
             (meaning, "") => meaning.to_owned(),
@@ -123,7 +123,7 @@ impl Parameter {
             (meaning, unit) => format!("{meaning} In {unit}."),
         };
         let mut schema = json!({
-            "type": kind.words().1, "default": default, "description": meaning, "x-source": source,
+            "type": kind.words().1, "default": default, "description": meaning,
         });
         if let Value::Object(map) = &mut schema {
             map.extend(minimum.map(|least| ("minimum".to_owned(), least.into())));
@@ -137,8 +137,6 @@ impl Parameter {
 pub struct Class {
     /// The `dumbbell.own.Algorithm`.
     pub python: Py<PyAny>,
-    /// Its name, which the parameters are found under.
-    source: String,
     hooks: [bool; HOOKS],
     parameters: Vec<Parameter>,
     /// It has the simple hooks, `on_ack` and so on.
@@ -159,7 +157,6 @@ impl Class {
         let ecn: String = algorithm.getattr("ecn")?.extract()?;
         let hooks = Hook::ALL.map(|hook| names.iter().any(|name| name == hook.name()));
         Ok(Class {
-            source: algorithm.getattr("name")?.extract()?,
             is_simple: hooks[Hook::OnAck as usize],
             full_control: hooks[Hook::OnAck as usize] || hooks[Hook::CongControl as usize],
             wants_pacing: algorithm.getattr("wants_pacing")?.extract()?,
@@ -200,7 +197,7 @@ impl Code for PythonCode {
     fn schema(&self) -> Value {
         let parameters = &self.0.parameters;
         let properties: Map<String, Value> =
-            parameters.iter().map(|parameter| (parameter.name.clone(), parameter.schema(&self.0.source))).collect();
+            parameters.iter().map(|parameter| (parameter.name.clone(), parameter.schema())).collect();
         json!({ "type": "object", "properties": properties, "additionalProperties": false })
     }
 
