@@ -85,8 +85,9 @@ lock: $(VENV)/builders
 	$(LOCK) requirements-dev.txt requirements-dev.in
 	$(LOCK) benches/requirements-ns3.txt --no-deps benches/requirements-ns3.in
 
-bench: $(VENV)/tools
+bench: $(VENV)/tools $(VENV)/built
 	$(BIN)/python benches/run.py
+	$(BIN)/python benches/calls.py
 
 # Beside ns-3, which is installed for this purpose and takes 300 MB.
 bench-ns3: $(VENV)/tools benches/.venv-ns3/built

@@ -18,7 +18,7 @@ import threading
 import traceback
 import types
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -71,6 +71,8 @@ UNSAVED = "unsaved"
 
 EXAMPLE = "def on_ack(self, conn, ack):\n          conn.cwnd += ack.packets / conn.cwnd"
 
+_HOOK = "dumbbell_hook"
+"""Attribute of an exception with the name of the method that raised it, where that is not the one that was called."""
 _COLUMN = re.compile(r"[a-z][a-z0-9_]*")
 _objects: dict[str, type] = {}
 _algorithms: dict[tuple[str, str], Algorithm] = {}
@@ -130,7 +132,7 @@ class Algorithm:
             setattr(instance, name, value)
         instance.__init__()
         hooks = {name: getattr(instance, name) for name in self.hooks}
-        observed = _names_of(hooks["observe"]()) if "observe" in hooks else []
+        observed = _first_names(hooks["observe"]) if "observe" in hooks else []
         return hooks, Random(stream), observed
 
     def observed(self, answer: object, names: Sequence[str]) -> list[float]:
@@ -145,7 +147,7 @@ class Algorithm:
 
     def described(self, hook: str, error: BaseException, way: types.TracebackType | None) -> str:
         """What went wrong in a hook: what, where, and the way there."""
-        where = f"in `{hook}`" if hook else "in the class"
+        where = f"in `{error.__dict__.get(_HOOK, hook)}`"
         if isinstance(error, SystemExit):
             what = f"{where}, sys.exit({error.code!r}) was called; raise an exception to end a run"
         elif isinstance(error, KeyboardInterrupt):
@@ -170,6 +172,15 @@ class Algorithm:
                     copied = value.copy() if isinstance(value, list | dict | set) else value
                     found[prefix + name] = copied
         return found
+
+
+def _first_names(observe: Callable[[], object]) -> list[str]:
+    """What an object lets be observed, which the tables must know before its connection is there."""
+    try:
+        return _names_of(observe())
+    except Exception as error:
+        error.__dict__[_HOOK] = "observe` right after `__init__"
+        raise
 
 
 def _names_of(answer: object) -> list[str]:

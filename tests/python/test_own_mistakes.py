@@ -127,6 +127,10 @@ RUNNING = {
     "constructor-raises": Mistake(
         f"def __init__(self): self.x = {{}}['x']\n{ON_ACK}", ("in `__init__`, KeyError: 'x'",)
     ),
+    "observes-what-is-not-there-yet": Mistake(
+        f"{GROWS}\ndef on_start(self, conn): self.x = 1\ndef observe(self): return {{'x': self.x}}",
+        ("in `observe` right after `__init__`, AttributeError", "'x'"),
+    ),
     "negative-window": raising("conn.cwnd = -3", "`conn.cwnd = -3`", "between 1 and 2147483647 packets"),
     "no-number": raising("conn.cwnd = float('nan')", "`conn.cwnd = NaN`"),
     "huge-window": raising("conn.cwnd = 10 ** 30", "`conn.cwnd = "),
@@ -162,7 +166,7 @@ RUNNING = {
         ("is left to the transport",),
     ),
     "observes-a-text": Mistake(
-        f"{GROWS}\ndef observe(self): return {{'mode': 'fast'}}", ("in `", "mode = 'fast'; a value is a number")
+        f"{GROWS}\ndef observe(self): return {{'mode': 'fast'}}", ("in `observe`", "mode = 'fast'; a value is a number")
     ),
     "observes-no-table": Mistake(f"{GROWS}\ndef observe(self): return 3", ("it must return a dictionary",)),
     "observes-a-wrong-name": Mistake(f"{GROWS}\ndef observe(self): return {{'my rate': 3}}", ("lower-case letters",)),
