@@ -73,11 +73,22 @@ def _check_state(algorithm: own.Algorithm, before: dict[str, object]) -> None:
     after = algorithm.state()
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
-        if type(old) is not type(new) or repr(old) != repr(new):
+        if not _same(old, new):
             raise _core.RunError(
                 f"the run has changed `{name}` of {algorithm.text} from {_short(old)} to {_short(new)}, and the next "
                 "one would begin with that\n  help: what a flow remembers belongs to its object: self.NAME in a method"
             )
+
+
+def _same(old: object, new: object) -> bool:
+    if type(old) is not type(new):
+        return False
+    try:
+        # NaN differs from itself.
+        return bool(old == new) or (isinstance(old, float) and repr(old) == repr(new))
+    except Exception:
+        # Arrays in a list do not say whether they are equal.
+        return True
 
 
 def _short(value: object) -> str:

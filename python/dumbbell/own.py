@@ -5,6 +5,7 @@ Loading a file runs its code. Only what runs experiments loads any: results, rep
 
 from __future__ import annotations
 
+import ast
 import builtins
 import difflib
 import hashlib
@@ -215,7 +216,9 @@ def load(text: str, folder: str) -> Algorithm:
     Raises:
         LoadError: There is none, or it is no algorithm.
     """
-    if (cls := _objects.get(text)) is not None:
+    cls = _objects.get(text)
+    # What names a file means what is in that file, whatever was imported from it before.
+    if cls is not None and (not is_saved(text) or _file_of(cls) is not None):
         return _of_object(cls, text)
     file, colon, name = text.rpartition(":")
     if not colon or not file or not name:
@@ -226,9 +229,9 @@ def load(text: str, folder: str) -> Algorithm:
         near = difflib.get_close_matches(path.name, beside, n=1)
         relative = ", relative to the experiment file" if not Path(file).is_absolute() else ""
         _refuse(f"there is no file `{file}`{relative}", f"did you mean `{near[0]}`?" if near else f"looked for {path}")
-    source = path.read_bytes()
+    path = path.resolve()
     with _lock:
-        module, files = _executed(path.resolve(), source)
+        module = _executed(path, path.read_bytes())
     classes = [
         key for key, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__
     ]
@@ -243,8 +246,8 @@ def load(text: str, folder: str) -> Algorithm:
         _refuse(f"`{file}` has no class `{name}`", f"did you mean `{near[0]}`? {there}" if near else there)
     if not isinstance(found, type):
         _refuse(f"`{text}` is {_kind(found)}, not a class", "an algorithm is a class: each flow has an object of it")
-    code = [source, *(Path(other).read_bytes() for other in files)]
-    return _checked(found, f"{path.resolve()}:{name}", _digest(code, found), [str(path.resolve()), *files], module)
+    files = [path, *_beside(path)]
+    return _checked(found, f"{path}:{name}", _digest(files, found), list(map(str, files)), module)
 
 
 def named(cls: type) -> str:
@@ -273,38 +276,84 @@ def algorithms_of(point: _core.Point) -> list[Algorithm]:
 
 def _of_object(cls: type, text: str) -> Algorithm:
     module = sys.modules.get(cls.__module__)
-    if not is_saved(text) or (path := _file_of(cls)) is None:
+    if (path := _file_of(cls)) is None:
         # Taken for another one each time: nobody knows whether a method was replaced meanwhile.
         return _checked(cls, text, f"{UNSAVED}-{uuid.uuid4().hex}", [], module)
-    return _checked(cls, text, _digest([path.read_bytes()], cls), [str(path)], module)
+    files = [path, *_beside(path)]
+    return _checked(cls, text, _digest(files, cls), list(map(str, files)), module)
 
 
 def _file_of(cls: type) -> Path | None:
-    """The file of a class, if what is written there is what it does."""
+    """The file of a class, if what is written there, and in the files beside it, is what it does."""
     module = sys.modules.get(cls.__module__)
     file = getattr(module, "__file__", None)
-    if file is None or "<locals>" in cls.__qualname__ or not Path(file).is_file():
+    if module is None or file is None or "<locals>" in cls.__qualname__ or not Path(file).is_file():
         return None
     path = Path(file).resolve()
-    try:
-        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
-    except (OSError, SyntaxError, ValueError):
-        return None
+    found: Any = module
     for part in cls.__qualname__.split("."):
-        inner = [const for const in code.co_consts if isinstance(const, types.CodeType) and const.co_name == part]
-        if len(inner) != 1:
-            return None
-        code = inner[0]
-    written = {const.co_name: const for const in code.co_consts if isinstance(const, types.CodeType)}
-    functions = [value for value in vars(cls).values() if isinstance(value, types.FunctionType)]
-    return path if all(written.get(function.__name__) == function.__code__ for function in functions) else None
+        found = getattr(found, part, None)
+    beside = set(map(str, _beside(path)))
+    modules = [other for other in list(sys.modules.values()) if getattr(other, "__file__", None) in beside]
+    return path if found is cls and all(map(_is_current, (module, *modules))) else None
 
 
-def _digest(texts: Sequence[bytes], cls: type) -> str:
+def _is_current(module: types.ModuleType) -> bool:
+    """Whether the functions of a module are what its file says now."""
+    path = Path(module.__file__ or "")
+    try:
+        written = set(_codes(compile(path.read_bytes(), str(path), "exec", dont_inherit=True)))
+    except (OSError, SyntaxError, ValueError):
+        return False
+    own = [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
+    classes = [value for value in own if isinstance(value, type)]
+    functions = [value for space in (own, *(vars(cls).values() for cls in classes)) for value in space]
+    return all(value.__code__ in written for value in functions if isinstance(value, types.FunctionType))
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _codes(const)
+
+
+def _beside(path: Path) -> list[Path]:
+    """The files in the folder of a file, and below it, that it imports, directly or through others."""
+    found: dict[Path, None] = {}
+    waiting = [path]
+    while waiting:
+        try:
+            tree = ast.parse(waiting.pop().read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        for node in ast.walk(tree):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            for name in names:
+                for place in _places(path.parent, name.split(".")):
+                    if place != path and place not in found and place.is_file() and _is_beside(place, path.parent):
+                        found[place] = None
+                        waiting.append(place)
+    return sorted(found)
+
+
+def _places(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """The files that may be run where a name is imported: those of packages on the way, and a module."""
+    for count in range(1, len(parts) + 1):
+        package = folder.joinpath(*parts[:count])
+        yield package / "__init__.py"
+        yield package.with_suffix(".py")
+
+
+def _digest(files: Sequence[Path], cls: type) -> str:
     """Digest of the texts of files, and of the plain globals that the methods of a class read."""
     digest = hashlib.sha256()
-    for text in texts:
-        digest.update(hashlib.sha256(text).digest())
+    for file in files:
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
     module = sys.modules.get(cls.__module__)
     functions = [value for value in vars(cls).values() if isinstance(value, types.FunctionType)]
     names = sorted({name for function in functions for name in function.__code__.co_names})
@@ -331,8 +380,8 @@ def check_not_loading() -> None:
         )
 
 
-def _executed(path: Path, source: bytes) -> tuple[types.ModuleType, list[str]]:
-    """A fresh module of a file, and the files beside it that it imports."""
+def _executed(path: Path, source: bytes) -> types.ModuleType:
+    """A fresh module of a file."""
     try:
         code = compile(importlib.util.decode_source(source), str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
@@ -346,7 +395,7 @@ def _executed(path: Path, source: bytes) -> tuple[types.ModuleType, list[str]]:
     # Standard output carries results.
     module.__dict__["print"] = partial(_print)
     sys.modules[name] = module
-    with _importable(path, module) as files:
+    with _importable(path, module):
         try:
             exec(code, module.__dict__)
         except KeyboardInterrupt:
@@ -359,7 +408,7 @@ def _executed(path: Path, source: bytes) -> tuple[types.ModuleType, list[str]]:
             _refuse(f"{_line_of(path, error)}: the package `{error.name}` is missing", help_)
         except BaseException as error:
             _refuse_to_load(path, error)
-    return module, files
+    return module
 
 
 def _refuse_to_load(path: Path, error: BaseException) -> NoReturn:
@@ -383,17 +432,17 @@ def take_interrupt() -> bool:
 
 
 @contextmanager
-def _importable(path: Path, module: types.ModuleType) -> Iterator[list[str]]:
-    """Lets a file import those beside it; they are imported anew for each file, and found in the list afterwards."""
+def _importable(path: Path, module: types.ModuleType) -> Iterator[None]:
+    """Lets a file import those beside it, which are imported anew for each file."""
     before = dict(sys.modules)
-    outer, files = getattr(_loading, "path", None), list[str]()
+    outer = getattr(_loading, "path", None)
     is_new = path.stem not in sys.modules
     sys.path.insert(0, str(path.parent))
     if is_new:
         sys.modules[path.stem] = module
     _loading.path = path
     try:
-        yield files
+        yield
     finally:
         _loading.path = outer
         sys.path.remove(str(path.parent))
@@ -402,9 +451,7 @@ def _importable(path: Path, module: types.ModuleType) -> Iterator[list[str]]:
         for name, other in list(sys.modules.items()):
             file = getattr(other, "__file__", None)
             if name not in before and other is not module and file is not None and _is_beside(Path(file), path.parent):
-                files.append(file)
                 del sys.modules[name]
-        files.sort()
 
 
 def _is_beside(file: Path, folder: Path) -> bool:

@@ -17,7 +17,8 @@ import pytest
 
 import dumbbell as db
 from conftest import SWEEP, Cli
-from dumbbell import batches, cluster, commits, experiment, jobs, parallel
+from dumbbell import Sweep, batches, cluster, commits, experiment, parallel
+from dumbbell.jobs import Job
 from load import PATIENCE_S, wait_until
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
@@ -71,6 +72,19 @@ def pids(client: Any) -> list[int]:
 
 def same_files(one: Path, two: Path) -> bool:
     return all((one / name).read_bytes() == (two / name).read_bytes() for name in ("flows.parquet", "links.parquet"))
+
+
+def test_a_class_in_a_file_runs_on_workers_that_have_it(client: Any, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("class Mine:\n    def on_ack(self, conn, ack):\n        conn.cwnd = 20\n")
+    swept = MANY | {"flows": [{"cc": {"python": f"{file}:Mine"}}], "sweep": {"repeat": 4}}
+    here = db.sweep(swept, jobs=1, progress=False).collect()
+    there = db.sweep(swept, client=client, progress=False).collect()
+    assert there.flows.to_polars().equals(here.flows.to_polars())
+    points = experiment.load(swept).points
+    file.unlink()
+    with pytest.raises(db.RunError, match="another process cannot read the experiment:\nerror: there is no file"):
+        Sweep(points, jobs=None, out=None, progress=False, client=client).collect()
 
 
 def test_a_cluster_gives_the_bytes_of_one_machine_also_when_a_worker_is_killed(client: Any, tmp_path: Path) -> None:
@@ -173,13 +187,13 @@ def test_a_worker_with_another_build_is_named_before_anything_runs(client: Any, 
 def test_a_worker_with_another_build_that_comes_later_mixes_nothing_in() -> None:
     (point,) = experiment.load(MANY, set={"sweep": {"repeat": 1}}).points
     text, _ = point.resolved_toml_beside("x")
-    job = jobs.Job(text, point.content_hash, point.label, point.repeat, point.settings)
+    job = Job(text, point.content_hash, point.label, point.repeat, point.settings)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "_worker_address", lambda: "tcp://late:1")
         outcome = cluster.work([job], "another", None, {}, 1)
     assert outcome.batches == []
     assert isinstance(outcome.error, db.ClusterError) and "tcp://late:1" in str(outcome.error)
-    wrong = jobs.Job(text, "0" * 64, point.label, point.repeat, point.settings)
+    wrong = Job(text, "0" * 64, point.label, point.repeat, point.settings)
     assert isinstance(cluster.work([wrong], parallel.engine_digest(), None, {}, 1).error, db.ClusterError)
     outcome = cluster.work([job], parallel.engine_digest(), None, {}, 1)
     assert outcome.error is None and len(outcome.batches) == 1
@@ -187,9 +201,7 @@ def test_a_worker_with_another_build_that_comes_later_mixes_nothing_in() -> None
 
 def test_a_worker_holds_no_more_rows_than_are_committed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     points = experiment.load(MANY, set={"sweep": {"repeat": 5}}).points
-    jobs = [
-        jobs.Job(point.resolved_toml, point.content_hash, point.label, point.repeat, point.settings) for point in points
-    ]
+    jobs = [Job(point.resolved_toml, point.content_hash, point.label, point.repeat, point.settings) for point in points]
     rows = parallel.run_point(points[0]).rows
     monkeypatch.setattr(cluster, "MAX_ROWS", 2 * rows - 10)
     outcome = cluster.work(jobs, parallel.engine_digest(), None, {}, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import os
 import random
 import signal
@@ -366,6 +367,29 @@ def test_a_sweep_of_a_file_resumes(tmp_path: Path) -> None:
     assert {meta.content_hash for meta in db.load_sweep(tmp_path / "out").points} != {
         p.content_hash for p in other.points
     }
+
+
+def test_a_class_means_its_file_only_while_it_is_what_the_file_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "helper_of_ours.py").write_text("def half(x):\n    return x / 2\n")
+    file = tmp_path / "imported_of_ours.py"
+    file.write_text("from helper_of_ours import half\n" + MINE.replace("conn.cwnd / 2", "half(conn.cwnd)"))
+    cls = importlib.import_module("imported_of_ours").Mine
+    named = {"python": f"{file}:Mine"}
+
+    def identity(cc: Any) -> str:
+        return experiment.load(document(cc)).points[0].own_algorithms[0][2]
+
+    saved = identity(cls)
+    assert saved == identity(named)
+    swept = db.sweep(document(cls, duration="1s", sweep={"repeat": 2}), jobs=2, progress=False)
+    assert len(list(swept)) == 2
+    # Another text beside it, which was not imported again: the class is not what the files say.
+    (tmp_path / "helper_of_ours.py").write_text("def half(x):\n    return x / 3\n")
+    assert identity(cls).startswith("unsaved")
+    assert identity(named) not in (saved, identity(cls))
 
 
 # -- classes as they are ----------------------------------------------------------------------------------------------

@@ -45,6 +45,13 @@ def test_every_example_is_valid(path: Path) -> None:
     validator()(tomllib.loads(path.read_text()))
 
 
+def test_an_algorithm_of_ones_own_is_named_by_its_place() -> None:
+    validator()(document(flow={"cc": {"python": "mine.py:Mine", "gain": 2}}))
+    validator()(document(flow={"cc": {"library": "./libmine.so"}}))
+    with pytest.raises(fastjsonschema.JsonSchemaValueException):
+        validator()(document(flow={"cc": {"python": 3}}))
+
+
 MISTAKES = [
     (document(flow={"cc": "cubik"}), "cubic"),
     (document(flow={"cc": {"name": "cubik"}}), "cubic"),

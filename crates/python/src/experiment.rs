@@ -1,7 +1,9 @@
 //! Experiments, their points, and running them with the interpreter lock released.
 
+use crate::own;
 use crate::table::Table;
 use crate::{RunCancelled, RunError, ScenarioError};
+use dumbbell_cc::catalog::{Entry, Origin};
 use dumbbell_path::LinkRate;
 use dumbbell_scenario as scenario;
 use dumbbell_sim::{Bounds, RunSummary, SeriesSink, run_on_threads, why_one_thread};
@@ -131,16 +133,11 @@ impl Point {
     /// Its algorithms that are not part of this program: key, what names them, and the digest of their code.
     #[getter]
     fn own_algorithms(&self) -> Vec<(&'static str, String, String)> {
-        let scenario = self.inner.scenario();
-        let flows = scenario.flows.iter().chain(scenario.traffic.iter().map(|traffic| traffic.flow()));
         let mut found = Vec::new();
-        for flow in flows {
-            let entry = flow.cc.entry();
-            if let Some(origin) = entry.origin() {
-                let named = (origin.key, origin.text.clone(), entry.about().digest.clone());
-                if !found.contains(&named) {
-                    found.push(named);
-                }
+        for (origin, entry) in own_algorithms(&self.inner.scenario()) {
+            let named = (origin.key, origin.text.clone(), entry.about().digest.clone());
+            if !found.contains(&named) {
+                found.push(named);
             }
         }
         found
@@ -214,7 +211,8 @@ impl Point {
                 series: sink.as_mut().map(|sink| sink as &mut dyn SeriesSink),
                 plain,
             };
-            run_on_threads(&self.inner.scenario(), bounds, threads)
+            let scenario = self.inner.scenario();
+            run_on_threads(&scenario, bounds, if has_python(&scenario) { 1 } else { threads })
         });
         match outcome {
             Ok(output) => RunOutput::new(py, output),
@@ -224,7 +222,11 @@ impl Point {
 
     /// Why a run of the point takes one thread, however many it may have; `None` where it can be split.
     fn why_one_thread(&self) -> Option<String> {
-        why_one_thread(&self.inner.scenario()).map(|reason| reason.to_string())
+        let scenario = self.inner.scenario();
+        if has_python(&scenario) {
+            return Some("one interpreter runs one thread of Python at a time".to_owned());
+        }
+        why_one_thread(&scenario).map(|reason| reason.to_string())
     }
 
     /// Runs the point on the TCP of the running kernel, in real time, with the interpreter lock released. `sysctls` are
@@ -517,6 +519,16 @@ mod linux {
             "an experiment can run on Linux's TCP on Linux only; use the simulator"
         })
     }
+}
+
+/// The algorithms of flows that are not part of this program.
+fn own_algorithms(scenario: &scenario::Scenario) -> impl Iterator<Item = (&Origin, &Entry)> {
+    let flows = scenario.flows.iter().chain(scenario.traffic.iter().map(|traffic| traffic.flow()));
+    flows.filter_map(|flow| Some((flow.cc.entry().origin()?, flow.cc.entry())))
+}
+
+fn has_python(scenario: &scenario::Scenario) -> bool {
+    own_algorithms(scenario).any(|(origin, _)| origin.key == own::KEY)
 }
 
 fn run_error(error: dumbbell_sim::RunError) -> PyErr {

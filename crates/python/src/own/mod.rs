@@ -25,12 +25,15 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
 /// All algorithms, for whoever reads results: nothing is loaded.
 pub static KNOWN: LazyLock<Catalog> = LazyLock::new(|| CATALOG.without_loading());
 
+/// The key of classes in experiment files.
+pub const KEY: &str = "python";
+
 /// Loads `FILE:CLASS`.
 struct Classes;
 
 impl Loader for Classes {
     fn key(&self) -> &'static str {
-        "python"
+        KEY
     }
 
     fn load(&self, text: &str, folder: &Path) -> Result<Loaded, LoadError> {
