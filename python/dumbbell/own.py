@@ -268,6 +268,18 @@ def is_saved(text: str) -> bool:
     return not text.startswith(f"{UNSAVED}-")
 
 
+def is_loaded_elsewhere(text: str) -> bool:
+    """Whether other processes are to load what ``text`` names: it is in a file that does nothing else.
+
+    A script that runs experiments wherever it is loaded would run them there, too.
+    """
+    cls = _objects.get(text)
+    if cls is None or cls.__module__ != "__main__":
+        return is_saved(text)
+    path = _file_of(cls)
+    return path is not None and "__name__" in path.read_text(encoding="utf-8", errors="replace")
+
+
 def algorithms_of(point: _core.Point) -> list[Algorithm]:
     """The classes that govern flows of a point."""
     own = ((text, digest) for key, text, digest in point.own_algorithms if key == "python")

@@ -10,10 +10,10 @@ import random
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import dropwhile
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,6 +58,15 @@ class Mine:
 
     def observe(self):
         return {"acks": self.acks, "gain_packets": self.gain, "unknown": None}
+"""
+
+
+LOOPS = """\
+class Mine:
+    def on_ack(self, conn, ack):
+        print("looping", flush=True)
+        while True:
+            pass
 """
 
 
@@ -276,6 +285,20 @@ def test_hooks_are_called_in_the_order_of_the_contract() -> None:
     assert last["ssthresh"] in (30, last["ssthresh"])
 
 
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+def test_a_simple_class_lives_over_both_transports(transport: str, tmp_path: Path) -> None:
+    text = MINE.replace('"unknown": None', '"losses": self.losses').replace(
+        "self.acks = 0", "self.acks = self.losses = 0"
+    )
+    text = text.replace("conn.cwnd = max(2, conn.cwnd / 2)", "conn.cwnd = max(2, conn.cwnd / 2); self.losses += 1")
+    cc = {"python": f"{mine(tmp_path, text)}:Mine"}
+    result = db.run(document(cc, duration="20s", transport=transport), set={"path.loss": "1%"})
+    reno = db.run(document("reno", duration="20s", transport=transport), set={"path.loss": "1%"})
+    assert result.series.rows()[-1]["cc_losses"] > 10
+    goodput, of_reno = (run.flows.rows()[0]["goodput_mbps"] for run in (result, reno))
+    assert 0.7 * of_reno < goodput < 1.5 * of_reno
+
+
 def test_the_random_numbers_of_a_flow_follow_from_the_seed() -> None:
     class Restless:
         def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
@@ -464,19 +487,76 @@ def test_processes_end_with_their_sweep(tmp_path: Path, monkeypatch: pytest.Monk
     assert [process.returncode is None for process in owner._all] == [False, False]
 
 
+SCRIPT = """
+import dumbbell as db
+from dumbbell import processes
+
+class Mine:
+    def on_ack(self, conn, ack):
+        conn.cwnd = 20
+
+run = processes.Processes.run
+used = []
+
+def noted(self, *arguments):
+    used.append(1)
+    return run(self, *arguments)
+
+processes.Processes.run = noted
+
+def main():
+    flows = [{"cc": Mine}]
+    path = {"rate": "10mbit", "rtt": "40ms"}
+    swept = {"duration": "1s", "path": path, "flows": flows, "sweep": {"repeat": 3}}
+    print(len(db.sweep(swept, jobs=2, progress=False).collect().flows), len(used))
+
+"""
+
+
+@pytest.mark.parametrize(("end", "said"), [("if __name__ == '__main__':\n    main()", "3 3"), ("main()", "3 0")])
+def test_a_script_with_a_guard_uses_processes_and_one_without_works(end: str, said: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT + end)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == said
+
+
+@contextmanager
+def looping(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A sweep in two processes, one of which at least computes for ever."""
+    mine(folder, LOOPS)
+    file = folder / "a.toml"
+    flow_text = '[[flows]]\ncc = { python = "mine.py:Mine" }\n'
+    file.write_text('path = { rate = "10mbit", rtt = "40ms" }\nsweep.repeat = 4\n' + flow_text)
+    command = [sys.executable, "-m", "dumbbell", "run", "--jobs", "2", str(file)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("looping")
+        yield process
+
+
+def test_an_interrupted_sweep_ends_its_processes(tmp_path: Path) -> None:
+    with looping(tmp_path) as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 130
+        assert process.stderr is not None
+        # It ends when nobody can write any more.
+        assert "interrupted" in process.stderr.read()
+
+
+def test_processes_end_when_their_owner_is_killed(tmp_path: Path) -> None:
+    with looping(tmp_path) as process:
+        process.kill()
+        assert process.stderr is not None
+        process.stderr.read()
+
+
 # -- interrupts, grounds ----------------------------------------------------------------------------------------------
 
 
 def test_an_endless_loop_is_interrupted(tmp_path: Path) -> None:
-    text = """
-    class Mine:
-        def on_ack(self, conn, ack):
-            print("looping", flush=True)
-            while True:
-                pass
-    """
     file = tmp_path / "a.toml"
-    mine(tmp_path, textwrap.dedent(text))
+    mine(tmp_path, LOOPS)
     file.write_text('path = { rate = "10mbit", rtt = "40ms" }\n[[flows]]\ncc = { python = "mine.py:Mine" }\n')
     command = [sys.executable, "-m", "dumbbell", "run", str(file)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
