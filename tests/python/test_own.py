@@ -370,6 +370,11 @@ def test_a_saved_result_is_read_without_its_code(tmp_path: Path, dumbbell: Cli) 
     assert "gain = 2.0" in loaded.scenario_toml
     assert not mark.exists()
     # Running it again is something else, and needs the code of then.
+    file.rename(tmp_path / "away.py")
+    missing = dumbbell("why", tmp_path / "result")
+    assert missing.status == 2
+    assert "there is no file" in missing.err
+    (tmp_path / "away.py").rename(file)
     assert db.run(tmp_path / "result/scenario.toml").meta.content_hash == result.meta.content_hash
     assert mark.exists()
     mine(tmp_path, MINE)

@@ -99,6 +99,7 @@ def answers(
 
     Raises:
         ValueError: There is no flow with such a label.
+        ScenarioError: The experiment cannot be repeated: an algorithm of one's own is not what it was.
     """
     setup = Setup(result)
     asked = _chosen(setup, labels)
@@ -107,6 +108,9 @@ def answers(
     # The file may say by itself how round trips vary; with and without a cause they vary alike.
     if _points(result, always | VARIED, 1):
         always |= VARIED
+    else:
+        # Where an algorithm of one's own is not what it was, nothing can be repeated, and this says so.
+        experiment.load_text(result.scenario_toml.encode(), result.scenario_name, set=always)
     settings: dict[_Key, list[_core.Point]] = {}
     for cause in (Cause("", "", {}), *(cause for found in suspects.values() for cause in found)):
         settings.setdefault(_key(cause), _points(result, always | dict(cause.settings), repeat))
