@@ -137,7 +137,11 @@ RUNNING = {
     "text-for-a-window": raising("conn.cwnd = '20'", "`conn.cwnd` must be a number, not str"),
     "none-for-a-window": raising("conn.cwnd = None", "`conn.cwnd` must be a number, not NoneType"),
     "truth-for-a-window": raising("conn.cwnd = True", "`conn.cwnd` must be a number, not bool"),
-    "negative-rate": raising("conn.pacing_rate = -1", "`conn.pacing_rate"),
+    "negative-rate": raising("conn.pacing_rate = -1", "`conn.pacing_rate` is left to the transport"),
+    "no-rate": Mistake(
+        "wants_pacing = True\ndef on_ack(self, conn, ack): conn.pacing_rate = 0",
+        ("`conn.pacing_rate = 0`: it must lie between 1 and", "bytes per second"),
+    ),
     "rate-without-pacing": raising("conn.pacing_rate = 10 ** 6", "say `wants_pacing = True` in the class"),
     "unknown-attribute": raising("conn.cwdn = 3", "'cwdn'", "did you mean `cwnd`?"),
     "reads-an-unknown-attribute": raising("print(ack.rrt)", "did you mean `rtt`?"),

@@ -8,6 +8,8 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 
 /// The largest window that can be written.
 const MAX_CWND: f64 = Control::INFINITE_SSTHRESH as f64;
+/// The most packets that helpers take for those of one ACK.
+const MAX_ACKED: u32 = 1 << 24;
 /// The largest rate that can be written, in bytes per second: beyond all links.
 const MAX_RATE: f64 = 1e15;
 
@@ -104,6 +106,14 @@ pub fn packets(value: &Bound<'_, PyAny>, name: &str, least: f64) -> PyResult<u32
     bounded(value, name, "packets", least, MAX_CWND).map(|read| read as u32)
 }
 
+/// More packets than an ACK can be of would not fit the window's 32 bits.
+fn check_acked(acked: u32) -> PyResult<()> {
+    if acked <= MAX_ACKED {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!("`acked = {acked}`: one ACK is of at most {MAX_ACKED} packets")))
+}
+
 fn seconds_of(micros: u32) -> f64 {
     f64::from(micros) / 1e6
 }
@@ -173,8 +183,8 @@ impl Conn {
     fn set_pacing_rate(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.may_write("pacing_rate")?;
         self.control.pacing_rate = match value.cast_exact::<PyInt>().map(|whole| whole.extract::<u64>()) {
-            Ok(Ok(whole)) if whole <= self.view.max_pacing_rate => whole,
-            _ => bounded(value, "conn.pacing_rate", "bytes per second", 0.0, MAX_RATE)? as u64,
+            Ok(Ok(whole)) if whole > 0 && whole <= self.view.max_pacing_rate => whole,
+            _ => bounded(value, "conn.pacing_rate", "bytes per second", 1.0, MAX_RATE)? as u64,
         };
         Ok(())
     }
@@ -421,12 +431,14 @@ impl Conn {
     /// Slow start for `acked` packets; returns those left over at the threshold (`tcp_slow_start`).
     fn slow_start(&mut self, acked: u32) -> PyResult<u32> {
         self.may_write("cwnd")?;
+        check_acked(acked)?;
         Ok(self.control.slow_start(&self.view, acked))
     }
 
     /// One packet more for every `per_increment` packets acknowledged (`tcp_cong_avoid_ai`).
     fn cong_avoid_ai(&mut self, per_increment: u32, acked: u32) -> PyResult<()> {
         self.may_write("cwnd")?;
+        check_acked(acked)?;
         self.control.additive_increase(&self.view, per_increment.max(1), acked);
         Ok(())
     }

@@ -159,7 +159,7 @@ impl PythonController {
         }
         let percent = if control.cwnd < control.ssthresh / 2 { 200 } else { 120 };
         let window = u64::from(control.cwnd.max(view.packets_out)) * u64::from(view.mss);
-        let rate = window * 8 * percent * 10_000 / u64::from(view.srtt_us_x8);
+        let rate = window.saturating_mul(8 * percent * 10_000) / u64::from(view.srtt_us_x8);
         control.pacing_rate = rate.min(view.max_pacing_rate);
     }
 }
@@ -184,7 +184,8 @@ impl Controller for PythonController {
     fn init(&mut self, view: &View, control: &mut Control) {
         if self.class.full_control && self.class.wants_pacing && view.srtt_us_x8 > 0 {
             let window = u64::from(control.cwnd) * u64::from(view.mss);
-            control.pacing_rate = (2 * window * 8_000_000 / u64::from(view.srtt_us_x8)).min(view.max_pacing_rate);
+            let rate = window.saturating_mul(16_000_000) / u64::from(view.srtt_us_x8);
+            control.pacing_rate = rate.min(view.max_pacing_rate);
         }
         // Also without the hook: what is wrong with the constructor is known from here on.
         Python::attach(|py| self.instance(py, view.now).is_some());
