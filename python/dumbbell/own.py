@@ -22,7 +22,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, get_origin
 
@@ -230,8 +229,9 @@ def load(text: str, folder: str) -> Algorithm:
         relative = ", relative to the experiment file" if not Path(file).is_absolute() else ""
         _refuse(f"there is no file `{file}`{relative}", f"did you mean `{near[0]}`?" if near else f"looked for {path}")
     path = path.resolve()
+    source = path.read_bytes()
     with _lock:
-        module = _executed(path, path.read_bytes())
+        module = _executed(path, source)
     classes = [
         key for key, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__
     ]
@@ -247,7 +247,11 @@ def load(text: str, folder: str) -> Algorithm:
     if not isinstance(found, type):
         _refuse(f"`{text}` is {_kind(found)}, not a class", "an algorithm is a class: each flow has an object of it")
     files = [path, *_beside(path)]
-    return _checked(found, f"{path}:{name}", _digest(files, found), list(map(str, files)), module)
+    digest = _digest(files, found)
+    if path.read_bytes() != source:
+        # It was saved meanwhile: the digest is that of another text.
+        return load(text, folder)
+    return _checked(found, f"{path}:{name}", digest, list(map(str, files)), module)
 
 
 def named(cls: type) -> str:
@@ -405,7 +409,7 @@ def _executed(path: Path, source: bytes) -> types.ModuleType:
     module = types.ModuleType(name)
     module.__file__ = str(path)
     # Standard output carries results.
-    module.__dict__["print"] = partial(_print)
+    module.__dict__["print"] = _print
     sys.modules[name] = module
     with _importable(path, module):
         try:

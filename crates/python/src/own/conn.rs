@@ -339,6 +339,12 @@ impl Conn {
         self.view.no_unsent_data
     }
 
+    /// Whether the receive window, and nothing else, keeps the next packet back.
+    #[getter]
+    fn receive_window_full(&self) -> bool {
+        self.view.receive_window_full
+    }
+
     /// First unacknowledged position.
     #[getter]
     fn snd_una(&self) -> u64 {
