@@ -110,6 +110,11 @@ class Algorithm:
         return lines[0].rstrip(".") if lines else f"the class {self.cls.__qualname__}"
 
     @property
+    def annotated(self) -> list[str]:
+        """Attributes that are annotated and have no default, which makes them no parameters."""
+        return [name for base in self.cls.__mro__[:-1] for name in _annotations(base) if not hasattr(self.cls, name)]
+
+    @property
     def wants_pacing(self) -> bool:
         """Whether the sender paces."""
         return bool(getattr(self.cls, "wants_pacing", False))

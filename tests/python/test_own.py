@@ -572,10 +572,21 @@ def test_an_endless_loop_is_interrupted(tmp_path: Path) -> None:
         assert "interrupted" in process.stderr.read()
 
 
-def test_a_loop_that_was_left_ends(tmp_path: Path) -> None:
-    file = mine(tmp_path, "class Mine:\n    def on_ack(self, conn, ack):\n        while True: pass\n")
-    results = db.sweep(document({"python": f"{file}:Mine"}), progress=False)
-    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+def test_a_loop_that_was_left_ends() -> None:
+    began = threading.Event()
+
+    class Loops:
+        def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
+            began.set()
+            while True:
+                pass
+
+    def interrupt() -> None:
+        began.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    results = db.sweep(document(Loops), progress=False)
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         list(results)
     end = time.monotonic() + PATIENCE_S

@@ -92,7 +92,11 @@ LOADING = {
         ("has no parameter `gian`", "did you mean `gain`?"),
         'python = "mine.py:Mine", gian = 2',
     ),
-    "no-default": Mistake(f"gain: float\n{ON_ACK}", ("has no parameter `gain`",), 'python = "mine.py:Mine", gain = 2'),
+    "no-default": Mistake(
+        f"gain: float\n{ON_ACK}",
+        ("has no parameter `gain`", "has no default: write gain: float = 1.5"),
+        'python = "mine.py:Mine", gain = 2',
+    ),
     "out-of-range": Mistake(
         f'gain: float = dumbbell.parameter(1.5, range=(1, 3), unit="packets")\n{ON_ACK}',
         ("`gain = 9.0`: it must lie between 1 and 3 packets (the default is 1.5)", "a.toml:5:"),

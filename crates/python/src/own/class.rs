@@ -139,6 +139,8 @@ pub struct Class {
     pub python: Py<PyAny>,
     hooks: [bool; HOOKS],
     parameters: Vec<Parameter>,
+    /// Attributes that are annotated and have no default.
+    annotated: Vec<String>,
     /// It has the simple hooks, `on_ack` and so on.
     pub is_simple: bool,
     pub full_control: bool,
@@ -167,6 +169,7 @@ impl Class {
                 "l4s" => EcnMode::L4s,
                 _ => EcnMode::None,
             },
+            annotated: algorithm.getattr("annotated")?.extract()?,
             python: algorithm.clone().unbind(),
             hooks,
             parameters,
@@ -209,7 +212,12 @@ impl Code for PythonCode {
         let parameters = &self.0.parameters;
         for key in overrides.keys() {
             if !parameters.iter().any(|parameter| parameter.name == *key) {
-                return Err(BuildError::Parameter { key: key.clone(), message: format!("unknown parameter `{key}`") });
+                let message = if self.0.annotated.contains(key) {
+                    format!("it is annotated in the class, but has no default: write {key}: float = 1.5")
+                } else {
+                    format!("unknown parameter `{key}`")
+                };
+                return Err(BuildError::Parameter { key: key.clone(), message });
             }
         }
         let value = |parameter: &Parameter| {

@@ -167,7 +167,11 @@ impl Context<'_> {
                 let known: Vec<String> = defaults.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
                 match holder.filter(|_| !key.is_empty()) {
                     Some(at) if !known.contains(&key) => {
-                        let help = suggest(&key, "allowed", known.iter().map(String::as_str));
+                        // Code from elsewhere may know better what was meant.
+                        let help = match elsewhere {
+                            Some(_) if !message.starts_with("unknown parameter") => message,
+                            _ => suggest(&key, "allowed", known.iter().map(String::as_str)),
+                        };
                         self.report.key(&at, format!("{name} has no parameter `{key}`"), help);
                     }
                     Some(at) => self.report.value(&at, message, format!("a parameter of {name}")),
