@@ -136,7 +136,7 @@ def run_points(
     at_once = jobs or max(1, (os.cpu_count() or 1) // threads)
     own.check_not_loading()
     workers = 1 if linux is not None else min(at_once, max(1, len(points)))
-    processes = _processes(points, workers) if linux is None else None
+    processes = _processes(points, workers) if linux is None and not plain else None
     limit = memory.limit_of_a_run(max_memory, workers)
     cancel = _core.CancelToken()
     patience = guard.Patience(limit and limit * workers)
