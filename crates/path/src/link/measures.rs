@@ -167,7 +167,8 @@ impl<P: Packet> Link<P> {
     pub fn observe(&self) -> Vec<(&'static str, f64)> {
         match &self.stage {
             Stage::Held(queue) => queue.observe(),
-            Stage::Instant(_) | Stage::DropTail(_) | Stage::Gated(_) | Stage::Remote(_) => Vec::new(),
+            Stage::Gated(queue) => queue.observe(),
+            Stage::Instant(_) | Stage::DropTail(_) | Stage::Remote(_) => Vec::new(),
         }
     }
 

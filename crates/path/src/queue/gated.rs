@@ -27,6 +27,11 @@ impl Gated {
         self.fifo.set_rate(now, rate)
     }
 
+    /// The values by which the gate tells its state.
+    pub(crate) fn observe(&self) -> Vec<(&'static str, f64)> {
+        self.gate.observe()
+    }
+
     /// Takes a packet; returns its departure, or why it is dropped.
     pub(crate) fn offer<P: Packet>(
         &mut self,
@@ -48,7 +53,10 @@ impl Gated {
         if verdict == Verdict::Drop {
             return Err(DropCause::Aqm);
         }
-        let departs = self.fifo.offer(now, arrival.size).ok_or(DropCause::QueueFull)?;
+        let Some(departs) = self.fifo.offer(now, arrival.size) else {
+            self.gate.overflowed(now, &arrival);
+            return Err(DropCause::QueueFull);
+        };
         if verdict == Verdict::Mark {
             debug_assert!(arrival.ecn != Ecn::NotEct);
             packet.mark();

@@ -4,11 +4,11 @@
 //!
 //! * plain drop-tail, which decides about a packet once, on its arrival, so that everything is computed there and only
 //!   the times of what waits are kept;
-//! * a [`Gate`] in front of such a queue, which marks or drops packets on their arrival (RED, step marking);
+//! * a [`Gate`] in front of such a queue, which marks or drops packets on their arrival (RED, BLUE, step marking);
 //! * a [`Held`] queue, which keeps its packets and decides whenever the transmitter can take one (CoDel, PIE).
 //!
-//! [`catalog`] lists all of them. A new discipline is one file in this folder and its line there. Links take disciplines of
-//! other crates just as well:
+//! [`catalog`] lists all of them. A new discipline is one file in this folder and its line there. Links take
+//! disciplines of other crates just as well:
 //!
 //! ```
 //! use dumbbell_path::queue::{Arrival, Discipline, Gate, Queue, Verdict};
@@ -57,6 +57,7 @@
 //! ```
 
 mod adaptive_red;
+mod blue;
 mod cake;
 mod codel;
 mod drophead;
@@ -73,6 +74,7 @@ mod mahimahi_pie;
 mod pie;
 mod plain;
 mod red;
+mod sfb;
 mod tbf;
 mod threshold;
 #[cfg(test)]
@@ -121,6 +123,8 @@ pub fn catalog() -> &'static Catalog<Queue> {
                 kind::<Threshold>(),
                 kind::<Red>(),
                 kind::<adaptive_red::AdaptiveRed>(),
+                kind::<blue::Blue>(),
+                kind::<sfb::Sfb>(),
                 kind::<pie::Pie>(),
                 kind::<mahimahi_codel::MahimahiCodel>(),
                 kind::<mahimahi_pie::MahimahiPie>(),
@@ -187,12 +191,23 @@ impl Default for QueueRecipe {
 }
 
 /// Decides about packets on their arrival; those that pass wait in a drop-tail queue.
+///
+/// It is asked about each packet, and each [`Arrival`] says what has happened since the one before: what no longer
+/// counts in its backlog has left, first what came first, and a link that is idle says since when.
 pub trait Gate: DynClone + fmt::Debug + Send {
     /// What becomes of an arriving packet, if it fits into the buffer.
     fn judge(&mut self, now: Time, packet: &Arrival) -> Verdict;
 
+    /// The packet about which it was asked last did not fit into the buffer, although it might have gone on.
+    fn overflowed(&mut self, _now: Time, _packet: &Arrival) {}
+
     /// The rate of the link is another one from now on; not called for an outage.
     fn set_rate(&mut self, _rate: Rate) {}
+
+    /// Values that tell the state of the algorithm, by name.
+    fn observe(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
 }
 
 dyn_clone::clone_trait_object!(Gate);
@@ -225,10 +240,10 @@ pub enum Verdict {
 
 /// A queue that keeps its packets and decides which of them the transmitter gets.
 ///
-/// It holds [`Waiting`] packets in one [`Line`] or several, in whatever order it likes. The link calls [`push`](Self::push)
-/// with every arrival and [`take`](Self::take) when the transmitter is free and [`next_decision`](Self::next_decision)
-/// has come. Everything else that happens to a packet goes through the [`Buffer`], which all queues share: marks, drops,
-/// what waits and whether something fits.
+/// It holds [`Waiting`] packets in one [`Line`] or several, in whatever order it likes. The link calls
+/// [`push`](Self::push) with every arrival and [`take`](Self::take) when the transmitter is free and
+/// [`next_decision`](Self::next_decision) has come. Everything else that happens to a packet goes through the
+/// [`Buffer`], which all queues share: marks, drops, what waits and whether something fits.
 pub trait Held: DynClone + fmt::Debug + Send {
     /// A packet arrives; all decisions before `now` have been made.
     ///
@@ -236,9 +251,9 @@ pub trait Held: DynClone + fmt::Debug + Send {
     /// Why it is dropped. Packets that wait may be dropped for it, with [`Buffer::drop`].
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause>;
 
-    /// From when on [`take`](Self::take) has something to do, whatever the transmitter does: for a queue that never makes
-    /// a packet wait on purpose the arrival of the packet that is next, for a shaper the time at which that may leave.
-    /// [`Time::NEVER`] when nothing waits.
+    /// From when on [`take`](Self::take) has something to do, whatever the transmitter does: for a queue that never
+    /// makes a packet wait on purpose the arrival of the packet that is next, for a shaper the time at which that may
+    /// leave. [`Time::NEVER`] when nothing waits.
     fn next_decision(&self) -> Time;
 
     /// The packet that the transmitter gets now; `None` when there is none for it after all.
@@ -288,7 +303,8 @@ impl Limits {
         self.room(backlog, size, 1) > 0
     }
 
-    /// How many of `count` packets of `size` bytes each fit behind `backlog`, as far as packets and bytes are concerned.
+    /// How many of `count` packets of `size` bytes each fit behind `backlog`, as far as packets and bytes are
+    /// concerned.
     #[inline]
     fn room(&self, backlog: Backlog, size: u32, count: u32) -> u32 {
         let (all, size) = (u64::from(count), u64::from(size));

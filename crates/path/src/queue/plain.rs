@@ -28,20 +28,23 @@ struct Plain {
 
 impl Held for Plain {
     fn push(&mut self, now: Time, mut packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
+        let fits = buffer.fits(now, packet.size);
         if let Some(gate) = &mut self.gate {
             let backlog = buffer.backlog();
             let idle_since = (backlog.packets == 0).then_some(self.idle_since);
             let arrival = Arrival { size: packet.size, flow: packet.flow, ecn: packet.ecn(), backlog, idle_since };
             match gate.judge(now, &arrival) {
-                Verdict::Pass => {}
                 Verdict::Drop => return Err(DropCause::Aqm),
-                Verdict::Mark if buffer.fits(now, packet.size) => {
-                    buffer.mark(&mut packet);
-                }
-                Verdict::Mark => return Err(DropCause::QueueFull),
+                _ if !fits => gate.overflowed(now, &arrival),
+                Verdict::Mark => _ = buffer.mark(&mut packet),
+                Verdict::Pass => {}
             }
         }
-        self.line.push_if_it_fits(now, packet, buffer)
+        if !fits {
+            return Err(DropCause::QueueFull);
+        }
+        self.line.push(packet, buffer);
+        Ok(())
     }
 
     fn next_decision(&self) -> Time {
@@ -54,6 +57,10 @@ impl Held for Plain {
             self.idle_since = now;
         }
         packet
+    }
+
+    fn observe(&self) -> Vec<(&'static str, f64)> {
+        self.gate.as_ref().map_or_else(Vec::new, |gate| gate.observe())
     }
 }
 

@@ -8,7 +8,7 @@ use dumbbell_path::{
 };
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng, Time};
 
-pub const QUEUES: [&str; 49] = [
+pub const QUEUES: [&str; 55] = [
     r#"{"kind": "droptail"}"#,
     r#"{"kind": "drophead"}"#,
     r#"{"kind": "codel"}"#,
@@ -29,6 +29,12 @@ pub const QUEUES: [&str; 49] = [
     r#"{"kind": "red", "min": "3000B", "max": "9000B", "max_probability": "50%", "average_packet": "500B", "bandwidth": "6mbit"}"#,
     r#"{"kind": "adaptive-red"}"#,
     r#"{"kind": "adaptive-red", "target": "3ms", "ecn": true, "min": "3000B", "max": "9000B", "weight": "25%"}"#,
+    r#"{"kind": "blue"}"#,
+    r#"{"kind": "blue", "increment": "10%", "decrement": "5%", "freeze_time": "2ms", "ecn": true}"#,
+    r#"{"kind": "blue", "increment": "10%", "decrement": "1%", "freeze_time": "4ms", "threshold": "3packets"}"#,
+    r#"{"kind": "sfb"}"#,
+    r#"{"kind": "sfb", "max": 4, "bin_size": 2, "increment": "10%", "decrement": "2%", "ecn": false}"#,
+    r#"{"kind": "sfb", "bin_size": 1, "increment": "20%", "decrement": "10%", "rehash_interval": "40ms", "warmup": "20ms", "penalty_rate": 100, "penalty_burst": 2}"#,
     r#"{"kind": "pie"}"#,
     r#"{"kind": "pie", "target": "2ms", "tupdate": "2ms", "max_burst": "0s", "ecn": true}"#,
     r#"{"kind": "pie", "target": "2ms", "tupdate": "4ms", "max_burst": "8ms", "bytemode": true, "alpha": 20, "beta": 100}"#,

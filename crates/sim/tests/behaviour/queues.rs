@@ -213,3 +213,56 @@ fn a_token_bucket_filter_gives_a_flow_its_rate_whatever_the_link_could_carry() {
     assert_eq!(run.link("max_queue_bytes", 0), 90_000.0);
     assert!(run.link("drops_full", 0) > 0.0 && run.link("drops_aqm", 0) == 0.0);
 }
+
+/// BLUE finds the probability at which twenty flows neither fill the queue nor leave the link idle, and stays near it.
+#[test]
+fn blue_settles_where_many_flows_neither_fill_the_queue_nor_leave_the_link_idle() {
+    for (rate, buffer) in [(20, 300), (50, 600), (100, 1_000)] {
+        let counted = |ecn: bool| {
+            let run = run(&format!(
+                r#"
+                duration = "120s"
+                warmup = "40s"
+                record.series = false
+                path = {{ rate = "{rate}mbit", rtt = "60ms", buffer = "{buffer}packets", queue = {{ kind = "blue", increment = "0.25%", decrement = "0.025%", ecn = {ecn} }} }}
+                transport = {{ ecn = {ecn} }}
+                flows = [{{ cc = "reno", count = 20, start_jitter = "2s" }}]
+                "#
+            ));
+            assert_eq!(run.link("drops_full", 0), 0.0, "the queue overflows at {rate} Mbit/s");
+            assert!(run.link("utilization", 0) > 0.999, "the link idles: {}", run.link("utilization", 0));
+            let mean_packets = run.link("mean_queue_bytes", 0) / 1_500.0;
+            assert!(mean_packets < f64::from(buffer) / 3.0, "{mean_packets} packets wait");
+            [run.link("drops_aqm", 0), run.link("marks", 0)]
+        };
+        let ([drops, none], [not_one, marks]) = (counted(false), counted(true));
+        assert_eq!([none, not_one], [0.0, 0.0]);
+        assert!(drops > 500.0 && marks > 500.0, "{drops} drops, {marks} marks");
+    }
+}
+
+/// A flow that sends twice what the link carries does not respond. Where the share of each of forty flows is small, SFB finds
+/// it out and gives it the penalty rate alone; beside four it gets about a share. Drop-tail gives it all.
+#[test]
+fn sfb_holds_a_flow_that_does_not_respond_to_the_penalty_rate_or_to_a_share() {
+    let flood_and_others = |queue: &str, flows: usize| {
+        let run = run(&format!(
+            r#"
+            duration = "120s"
+            warmup = "40s"
+            record.series = false
+            path = {{ rate = "10mbit", rtt = "40ms", buffer = "1000packets", queue = "{queue}" }}
+            flows = [{{ cc = "reno", count = {flows}, start_jitter = "1s" }}, {{ transport = "udp", rate = "20mbit" }}]
+            "#
+        ));
+        let rates = run.flows("throughput_mbps");
+        (rates[flows], rates[..flows].iter().sum::<f64>())
+    };
+    let (flood, others) = flood_and_others("sfb", 40);
+    // Ten packets a second.
+    assert_near("flood", flood, 0.12, 0.01);
+    assert_near("others", others, 9.88, 0.01);
+    let (flood, others) = flood_and_others("sfb", 4);
+    assert!(flood < 1.5 * others / 4.0 && flood + others > 9.9, "{flood} beside {others} Mbit/s");
+    assert!(flood_and_others("fifo", 4).1 < 0.2);
+}

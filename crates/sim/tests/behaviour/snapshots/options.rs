@@ -160,7 +160,7 @@ fn what_algorithms_let_be_observed_is_unchanged() {
     check("samples.txt", &table);
 }
 
-const LINK_OPTIONS: [&str; 68] = [
+const LINK_OPTIONS: [&str; 72] = [
     r#"queue = "droptail""#,
     r#"queue = "drophead""#,
     r#"queue = "codel""#,
@@ -176,6 +176,10 @@ const LINK_OPTIONS: [&str; 68] = [
     r#"queue = { kind = "red", adaptive = true }"#,
     r#"queue = "adaptive-red""#,
     r#"queue = { kind = "adaptive-red", ecn = true }"#,
+    r#"queue = "blue""#,
+    r#"queue = { kind = "blue", ecn = true, threshold = "10packets", freeze_time = "20ms" }"#,
+    r#"queue = "sfb""#,
+    r#"queue = { kind = "sfb", ecn = false, increment = "1%", decrement = "0.5%" }"#,
     r#"queue = "pie""#,
     r#"queue = { kind = "pie", ecn = true, bytemode = true }"#,
     r#"queue = { kind = "pie", delay = "rate", max_burst = "0s" }"#,
