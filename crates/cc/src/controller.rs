@@ -88,6 +88,9 @@ pub struct Needs {
     pub reductions: bool,
     /// [`Controller::ack_timestamps`] is called.
     pub timestamps: bool,
+    /// Marks come back: it has a parameter that means nothing without explicit congestion notification. This one costs
+    /// nothing.
+    pub marks: bool,
     /// Over QUIC a reduction is proportional (RFC 6937) in bytes, with packets of at most so many; 0: the sender is silent
     /// until the reduced window is not full any more. TCP's is always proportional.
     pub proportional: u32,
@@ -95,7 +98,7 @@ pub struct Needs {
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Needs = Needs { reductions: false, timestamps: false, proportional: 0 };
+    pub const NONE: Needs = Needs { reductions: false, timestamps: false, marks: false, proportional: 0 };
 }
 
 /// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].
@@ -160,7 +163,8 @@ pub trait Controller: Send {
         EcnMode::None
     }
 
-    /// The slow-start threshold for the reduction that is about to begin (CWR, Recovery or Loss).
+    /// The slow-start threshold for the reduction that is about to begin (CWR, Recovery or Loss). [`View::marked`] says
+    /// whether congestion marks alone are its reason.
     fn ssthresh(&mut self, view: &View, control: &Control) -> u32;
 
     /// Window growth for an ACK that delivered `acked` packets outside of a reduction.

@@ -1,11 +1,11 @@
 //! Reno: additive increase, multiplicative decrease.
 //!
 //! Below the slow-start threshold the window grows by what is acknowledged, above it by one packet per window. A loss
-//! halves it. The sender executes the reduction itself (proportional rate reduction) and restarts from one packet after
-//! a timeout; NewReno and SACK differ in the sender, not here.
+//! halves it; marks alone may leave more of it (RFC 8511). The sender executes the reduction itself (proportional rate
+//! reduction) and restarts from one packet after a timeout; NewReno and SACK differ in the sender, not here.
 
 use crate::parameters::{Factor, Invalid, ParameterSet};
-use crate::{Algorithm, Control, Controller, Hooks, View};
+use crate::{Algorithm, Control, Controller, Hooks, Needs, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -17,6 +17,9 @@ pub struct Parameters {
     /// Share of the window that remains after a loss.
     #[schemars(extend("x-source" = "tcp_reno_ssthresh: cwnd / 2"))]
     pub beta: Factor,
+    /// Share of the window that remains where marks alone are the reason, and no loss. Needs `ecn`.
+    #[schemars(extend("x-default" = "`beta`, as in Linux", "x-source" = "RFC 8511, section 3: 0.8"))]
+    pub beta_ecn: Option<Factor>,
     /// Connections that this one stands for: it reduces and grows like this many that share its window.
     #[schemars(range(min = 1), extend("x-source" = "Linux has none (1); Chromium's QUIC: kDefaultNumConnections = 2"))]
     pub emulated_connections: u32,
@@ -35,6 +38,7 @@ impl Default for Parameters {
     fn default() -> Parameters {
         Parameters {
             beta: Factor::new(512),
+            beta_ecn: None,
             emulated_connections: 1,
             increase: 1,
             min_ssthresh: 2,
@@ -47,6 +51,7 @@ impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
         let check = Invalid::unless;
         check(self.beta <= Factor::ONE, "beta", "it must not exceed 1")?;
+        check(self.beta_ecn.is_none_or(|beta| beta <= Factor::ONE), "beta_ecn", "it must not exceed 1")?;
         check((1..=16).contains(&self.emulated_connections), "emulated_connections", "it must lie in 1..=16")?;
         check(self.increase > 0, "increase", "it must be at least 1 packet")?;
         check(
@@ -96,8 +101,13 @@ impl Controller for Reno {
         Hooks::NONE
     }
 
-    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
-        let beta = self.parameters.beta.of_one_in(self.parameters.emulated_connections);
+    fn needs(&self) -> Needs {
+        Needs { marks: self.parameters.beta_ecn.is_some(), ..Needs::NONE }
+    }
+
+    fn ssthresh(&mut self, view: &View, control: &Control) -> u32 {
+        let Parameters { beta, beta_ecn, emulated_connections, .. } = *self.parameters;
+        let beta = beta_ecn.filter(|_| view.marked).unwrap_or(beta).of_one_in(emulated_connections);
         beta.share_of(control.cwnd).max(self.parameters.min_ssthresh)
     }
 
@@ -173,6 +183,22 @@ mod tests {
             let c = Side::limited(cwnd, 50);
             assert_eq!(reno().ssthresh(&c.view, &c.control), ssthresh);
         }
+    }
+
+    #[test]
+    fn marks_alone_leave_the_share_that_is_meant_for_them_and_a_loss_leaves_half() {
+        let abe = Parameters { beta_ecn: Some(Factor::new(819)), ..Parameters::default() };
+        for (parameters, after_marks) in [(Parameters::default(), 50), (abe.clone(), 79)] {
+            let mut reno = Reno::new(parameters);
+            let mut c = Side::limited(100, 50);
+            assert_eq!(reno.ssthresh(&c.view, &c.control), 50);
+            c.view.marked = true;
+            assert_eq!(reno.ssthresh(&c.view, &c.control), after_marks);
+            c.control.cwnd = 2;
+            assert_eq!(reno.ssthresh(&c.view, &c.control), 2, "never below two packets");
+        }
+        assert!(Reno::new(abe.clone()).needs().marks && !reno().needs().marks);
+        assert!(Parameters { beta_ecn: Some(Factor::new(1_025)), ..abe }.validate().is_err());
     }
 
     #[test]

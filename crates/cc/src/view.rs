@@ -70,6 +70,9 @@ pub struct View {
     pub snd_nxt: u64,
     /// Congestion-avoidance state.
     pub ca_state: CaState,
+    /// Congestion marks alone, and no loss, are the reason for the reduction whose threshold is asked for: true only
+    /// while [`Controller::ssthresh`](crate::Controller::ssthresh) is called for such a one.
+    pub marked: bool,
 
     /// Packets delivered so far, each counted once.
     pub delivered: u64,
@@ -117,6 +120,7 @@ impl View {
             snd_una: 0,
             snd_nxt: 0,
             ca_state: CaState::Open,
+            marked: false,
             delivered: 0,
             delivered_ce: 0,
             lost: 0,

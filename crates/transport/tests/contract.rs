@@ -45,11 +45,12 @@ struct Seen {
     state: CaState,
     lost: u64,
     in_flight: u32,
+    marked: bool,
 }
 
 impl Log {
     fn note(&self, told: Told, view: &View) {
-        let seen = Seen { state: view.ca_state, lost: view.lost, in_flight: view.in_flight() };
+        let seen = Seen { state: view.ca_state, lost: view.lost, in_flight: view.in_flight(), marked: view.marked };
         self.0.lock().expect("no test panicked").push((told, seen));
     }
 
@@ -426,7 +427,7 @@ fn assert_kept(log: &Log, full_control: bool) {
     let place = |index: usize| format!("the last of {:?}", &all[index.saturating_sub(6)..=index]);
     assert_eq!(all.iter().filter(|(told, _)| *told == Told::Init).count(), 1);
     assert_eq!(all[0].0, Told::Init);
-    let (mut state, mut lost, mut step, mut in_ack) = (CaState::Open, 0, 0, false);
+    let (mut state, mut lost, mut step, mut in_ack, mut ece) = (CaState::Open, 0, 0, false, false);
     for (index, &(told, seen)) in all.iter().enumerate() {
         let next = all.get(index + 1).map(|(told, _)| *told);
         if told == Told::AckArrives {
@@ -436,6 +437,8 @@ fn assert_kept(log: &Log, full_control: bool) {
         assert_eq!(seen.state, state, "the state is the one announced: {}", place(index));
         assert_eq!(seen.lost, lost + u64::from(told == Told::Lost), "losses come one by one: {}", place(index));
         lost = seen.lost;
+        let answers_marks = ece && told == Told::Ssthresh && next == Some(Told::State(CaState::Cwr));
+        assert_eq!(seen.marked, answers_marks, "marks are the reason: {}", place(index));
         let is_right = match told {
             Told::Event(Event::TxStart) => seen.in_flight == 0,
             Told::Event(Event::CwndRestart) => !full_control && next == Some(Told::Event(Event::TxStart)),
@@ -445,6 +448,10 @@ fn assert_kept(log: &Log, full_control: bool) {
                 let is_free = !matches!(state, CaState::Cwr | CaState::Recovery);
                 let begins = matches!(next, Some(Told::State(CaState::Cwr | CaState::Recovery)));
                 is_free && (begins || next == Some(Told::Event(Event::Loss)))
+            }
+            Told::InAck { ece: echoes } => {
+                ece = echoes;
+                true
             }
             Told::Undo => state >= CaState::Cwr,
             Told::State(next) => {

@@ -75,7 +75,7 @@ fn an_unknown_parameter_is_answered_with_the_nearest() {
     assert_eq!(key, "hystrat");
     assert!(message.contains("did you mean `hystart`"), "{message}");
     let (_, message) = error("reno", json!({ "xyz": 1 }));
-    assert!(message.contains("allowed are beta, emulated_connections, increase"), "{message}");
+    assert!(message.contains("allowed are beta, beta_ecn, emulated_connections, increase"), "{message}");
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! CUBIC as RFC 9438 has it, in real numbers, with HyStart++ (RFC 9406).
 //!
-//! Linux differs: it looks ahead by the smallest round-trip time and not the smoothed one, adds at most one packet for two
-//! acknowledged, never raises Reno's slope to one packet, forgets everything at a timeout, and creeps at the plateau. What other
-//! stacks (Windows, FreeBSD, QUIC libraries) do lies between the two.
+//! Linux differs: it looks ahead by the smallest round-trip time and not the smoothed one, adds at most one packet for
+//! two acknowledged, never raises Reno's slope to one packet, forgets everything at a timeout, and creeps at the
+//! plateau. What other stacks (Windows, FreeBSD, QUIC libraries) do lies between the two.
 
 use super::arithmetic::sample_us;
 use super::fraction::Fraction;
 use super::hystart_pp::HystartPlusPlus;
 use crate::parameters::ParameterSet;
-use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, View};
+use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, Needs, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -24,6 +24,9 @@ pub struct Parameters {
     /// Share of the window that remains after a loss.
     #[schemars(range(min = 0.1, max = 0.99), extend("x-source" = "RFC 9438, section 4.6: 0.7"))]
     pub beta: f64,
+    /// Share of the window that remains where marks alone are the reason, and no loss. Needs `ecn`.
+    #[schemars(range(min = 0.1, max = 0.99), extend("x-default" = "`beta`", "x-source" = "RFC 8511, section 3.1: 0.85"))]
+    pub beta_ecn: Option<f64>,
     /// A loss below the previous maximum lowers the remembered maximum further, releasing bandwidth to newcomers.
     #[schemars(extend("x-source" = "RFC 9438, section 4.7"))]
     pub fast_convergence: bool,
@@ -37,7 +40,14 @@ pub struct Parameters {
 
 impl Default for Parameters {
     fn default() -> Parameters {
-        Parameters { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendliness: true, hystart_plus_plus: true }
+        Parameters {
+            c: 0.4,
+            beta: 0.7,
+            beta_ecn: None,
+            fast_convergence: true,
+            reno_friendliness: true,
+            hystart_plus_plus: true,
+        }
     }
 }
 
@@ -155,12 +165,17 @@ impl Controller for CubicRfc {
         Hooks { pkts_acked: true, ..Hooks::NONE }
     }
 
+    fn needs(&self) -> Needs {
+        Needs { marks: self.parameters.beta_ecn.is_some(), ..Needs::NONE }
+    }
+
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the window")]
-    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
+    fn ssthresh(&mut self, view: &View, control: &Control) -> u32 {
         self.before = self.curve;
         self.hystart.end();
         let window = self.fraction.window(control);
-        let beta = self.parameters.beta;
+        let Parameters { beta, beta_ecn, .. } = *self.parameters;
+        let beta = beta_ecn.filter(|_| view.marked).unwrap_or(beta);
         let converges = self.parameters.fast_convergence && window < self.curve.w_max;
         self.curve.w_max = if converges { window * (1.0 + beta) / 2.0 } else { window };
         self.curve.prior = window;
@@ -275,6 +290,17 @@ mod tests {
         c.view.prior_cwnd = 80;
         assert_eq!(cubic.undo_cwnd(&c.view, &c.control), 80);
         assert!((cubic.curve.w_max - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn marks_alone_leave_the_share_that_is_meant_for_them() {
+        let (mut cubic, mut c) = after_loss(100, Parameters { beta_ecn: Some(0.85), ..Parameters::default() });
+        assert_eq!(c.control.cwnd, 70, "after a loss");
+        c.control.cwnd = 80;
+        c.view.marked = true;
+        assert_eq!(cubic.ssthresh(&c.view, &c.control), 68);
+        assert!((cubic.curve.w_max - 80.0 * 1.85 / 2.0).abs() < 1e-9);
+        assert!(cubic.needs().marks);
     }
 
     #[test]

@@ -8,6 +8,9 @@
 //! With N emulated connections (an addition of QUIC stacks) one of N loses at a time: the window keeps
 //! `(N - 1 + beta) / N` of itself, and Reno's estimate grows by what N connections with that factor would.
 //!
+//! Where marks alone are the reason, more of the window may remain (RFC 8511). Fast convergence goes by the share that
+//! remains then; Reno's slope by that of a loss.
+//!
 //! Fixed point: time on the curve in 1/1024 s, `C` as `bic_scale * 10 / 1024` packets/s³, decrease factors in 1/1024,
 //! and the clock is the kernel's coarse tick. Where the kernel's 64-bit curve would wrap (347 s from the origin) this
 //! one saturates.
@@ -20,7 +23,7 @@ pub use hystart::HystartDetect;
 pub use parameters::Parameters;
 
 use crate::parameters::Factor;
-use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, View};
+use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, Needs, View};
 use cube_root::cube_root;
 use dumbbell_units::Rng;
 use hystart::Hystart;
@@ -39,6 +42,8 @@ pub struct Cubic {
     parameters: Arc<Parameters>,
     /// Share of the window that remains after a loss of one of the emulated connections.
     beta: Factor,
+    /// The same where marks alone are the reason.
+    beta_ecn: Factor,
     /// `C` in 1/1024 packets/s³.
     c: u64,
     /// Acknowledged packets per packet of Reno's estimated window, in 1/8: Reno's slope for this `beta`.
@@ -104,11 +109,13 @@ impl Cubic {
     pub fn new(parameters: impl Into<Arc<Parameters>>) -> Cubic {
         let parameters = parameters.into();
         let beta = parameters.beta.of_one_in(parameters.emulated_connections);
+        let beta_ecn = parameters.beta_ecn.unwrap_or(parameters.beta).of_one_in(parameters.emulated_connections);
         let connections = parameters.emulated_connections.max(1);
         let (kept, one) = (beta.numerator(), Factor::ONE.numerator());
         Cubic {
             name: Cubic::EXACT_NAME.into(),
             beta,
+            beta_ecn,
             c: u64::from(parameters.bic_scale) * 10,
             // Two divisions, as the kernel does it: 15 for the default beta where the exact value is 15.12.
             reno_scale: 8 * (one + kept) / 3 / (one - kept) / (connections * connections),
@@ -283,8 +290,12 @@ impl Controller for Cubic {
         Hooks { pkts_acked: true, ..Hooks::NONE }
     }
 
-    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
-        let beta = self.beta;
+    fn needs(&self) -> Needs {
+        Needs { marks: self.parameters.beta_ecn.is_some(), ..Needs::NONE }
+    }
+
+    fn ssthresh(&mut self, view: &View, control: &Control) -> u32 {
+        let beta = if view.marked { self.beta_ecn } else { self.beta };
         self.curve.epoch_start = 0;
         // Losing before the old maximum was regained means that somebody else needs room: release some.
         let converge = control.cwnd < self.curve.last_max_cwnd && self.parameters.fast_convergence;

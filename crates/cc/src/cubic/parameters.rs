@@ -13,6 +13,9 @@ pub struct Parameters {
     /// Share of the window that remains after a loss.
     #[schemars(extend("x-source" = "tcp_cubic.c: beta = 717/1024"))]
     pub beta: Factor,
+    /// Share of the window that remains where marks alone are the reason, and no loss. Needs `ecn`.
+    #[schemars(extend("x-default" = "`beta`, as in Linux", "x-source" = "RFC 8511, section 3.1: 0.85"))]
+    pub beta_ecn: Option<Factor>,
     /// Connections that this one stands for: it reduces and grows like this many that share its window.
     #[schemars(range(min = 1), extend("x-source" = "Linux has none (1); Chromium's QUIC: kDefaultNumConnections = 2"))]
     pub emulated_connections: u32,
@@ -79,6 +82,7 @@ impl Default for Parameters {
     fn default() -> Parameters {
         Parameters {
             beta: Factor::new(717),
+            beta_ecn: None,
             emulated_connections: 1,
             bic_scale: 41,
             fast_convergence: true,
@@ -106,7 +110,9 @@ impl Default for Parameters {
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
         let check = Invalid::unless;
-        check(self.beta.numerator() > 0 && self.beta < Factor::ONE, "beta", "it must lie between 0 and 1")?;
+        let is_share = |beta: Factor| beta.numerator() > 0 && beta < Factor::ONE;
+        check(is_share(self.beta), "beta", "it must lie between 0 and 1")?;
+        check(self.beta_ecn.is_none_or(is_share), "beta_ecn", "it must lie between 0 and 1")?;
         check((1..=16).contains(&self.emulated_connections), "emulated_connections", "it must lie in 1..=16")?;
         check((1..=100_000).contains(&self.bic_scale), "bic_scale", "it must lie in 1..=100000")?;
         check(self.initial_ssthresh.is_none_or(|s| s >= 2), "initial_ssthresh", "it must be at least 2 packets")?;

@@ -236,7 +236,10 @@ impl Connection {
         self.lose(packets.iter().filter(|packet| packet.is_lost));
         match self.view.ca_state {
             CaState::Open if losses > 0 => self.reduce(CaState::Recovery),
-            CaState::Open if marks > 0 => self.reduce(CaState::Cwr),
+            CaState::Open if marks > 0 => {
+                self.view.marked = true;
+                self.reduce(CaState::Cwr);
+            }
             CaState::Open => {}
             _ if self.view.snd_una >= self.reduced_until => self.end_reduction(),
             _ => {}
@@ -310,6 +313,7 @@ impl Connection {
         self.view.prior_cwnd = self.control.cwnd;
         self.prior_ssthresh = self.control.ssthresh;
         self.control.ssthresh = self.controller.ssthresh(&self.view, &self.control);
+        self.view.marked = false;
     }
 
     fn enter(&mut self, state: CaState) {

@@ -137,6 +137,10 @@ fn lives_with_other_parameters() -> String {
             write_digests(&mut table, &recipe, if value.is_boolean() { &LIVES[..] } else { &LIVES[2..4] });
         }
     }
+    for (name, beta) in [("reno", 0.8), ("cubic", 0.85), ("cubic-rfc", 0.85)] {
+        let parameters = Map::from_iter([("beta_ecn".to_owned(), json!(beta))]);
+        write_digests(&mut table, &recipe(name, &parameters).unwrap(), &LIVES);
+    }
     // Marks count for BBR on short paths, and a path of 10 ms is short here.
     for name in ["bbr2", "bbr3"] {
         for key in ["ecn", "ecn_echo_needs_eligibility", "ecn_threshold_strict"] {

@@ -54,15 +54,27 @@ impl Context<'_> {
 
     /// Whether the endpoints have what the controller needs; one that misses something would be another algorithm.
     fn meets_needs(&mut self, recipe: &Recipe, transport: &TransportConfig, at: &KeyPath) -> bool {
+        let controller = recipe.controller(Rng::new(0));
+        let needs = controller.needs();
         let has_timestamps = transport.protocol == Protocol::Tcp && transport.timestamps;
-        if !recipe.controller(Rng::new(0)).needs().timestamps || has_timestamps {
-            return true;
-        }
+        let has_marks = transport.ecn.with(controller.ecn()).is_on();
         let name = recipe.name();
-        let message = format!("`{name}` measures by TCP's timestamps, which these endpoints do not send");
-        let help = format!(
-            "choose transport = \"tcp\" with timestamps = true; `dumbbell cc show {name}` lists what it can measure by instead"
-        );
+        let (message, help) = if needs.timestamps && !has_timestamps {
+            (
+                format!("`{name}` measures by TCP's timestamps, which these endpoints do not send"),
+                format!(
+                    "choose transport = \"tcp\" with timestamps = true; `dumbbell cc show {name}` lists what it can measure by \
+                     instead"
+                ),
+            )
+        } else if needs.marks && !has_marks {
+            (
+                format!("`{name}` is to answer congestion marks in a way of its own, but these endpoints use none"),
+                "add `transport = { ecn = true }`, or leave `beta_ecn` out".to_owned(),
+            )
+        } else {
+            return true;
+        };
         self.report.key(&at.key("cc"), message, help);
         false
     }

@@ -288,7 +288,7 @@ impl Sender {
             if news.data_acked || (self.detector.reordering.has_grown() && news.data_sacked) {
                 self.cong_avoid(delivered);
                 if self.needs.reductions && self.controller.begins_reduction() {
-                    self.enter_cwr();
+                    self.enter_cwr(false);
                 }
             }
             self.update_pacing_rate();

@@ -13,7 +13,7 @@ use dumbbell_recovery::ack_rtt::{AckRtt, age_us};
 /// Whether the rules of a connection are Linux's as far as expected ACKs are concerned, and its controller is content with
 /// them.
 pub(super) fn applies_to(config: &TransportConfig, controller: &dyn Controller) -> bool {
-    controller.needs() == Needs::NONE
+    Needs { marks: false, ..controller.needs() } == Needs::NONE
         && config.ecn != EcnUse::Accurate
         && config.sack
         && config.delivery_rate == DeliveryRate::Linux

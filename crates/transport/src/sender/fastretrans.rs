@@ -142,7 +142,7 @@ impl Sender {
             self.undo.forget_retrans_stamp();
         }
         if ece {
-            self.enter_cwr();
+            self.enter_cwr(true);
         }
         if self.view.ca_state != CaState::Cwr {
             self.try_keep_open();
@@ -167,14 +167,16 @@ impl Sender {
 
     // Reductions.
 
-    /// `tcp_init_cwnd_reduction`.
-    fn init_cwnd_reduction(&mut self) {
+    /// `tcp_init_cwnd_reduction`; `marked` when marks alone are the reason.
+    fn init_cwnd_reduction(&mut self, marked: bool) {
         self.high_seq = self.board.nxt();
         self.tlp.end();
         self.prr.begin();
         self.control.cwnd_cnt = 0;
         self.view.prior_cwnd = self.control.cwnd;
+        self.view.marked = marked;
         self.control.ssthresh = self.controller.ssthresh(&self.view, &self.control);
+        self.view.marked = false;
         self.xmit.sends_cwr = self.config.ecn == EcnUse::Classic;
     }
 
@@ -195,12 +197,12 @@ impl Sender {
         self.controller.event(&self.view, &mut self.control, Event::CompleteCwr);
     }
 
-    /// `tcp_enter_cwr`.
-    pub(super) fn enter_cwr(&mut self) {
+    /// `tcp_enter_cwr`; `marked` when marks are the reason.
+    pub(super) fn enter_cwr(&mut self, marked: bool) {
         self.undo.forbid();
         if self.view.ca_state < CaState::Cwr {
             self.undo.end();
-            self.init_cwnd_reduction();
+            self.init_cwnd_reduction(marked);
             self.set_state(CaState::Cwr);
         }
     }
@@ -209,7 +211,7 @@ impl Sender {
     /// `tcp_process_tlp_ack`).
     pub(super) fn reduce_for_repaired_tail(&mut self, is_app_limited: bool) {
         self.controller.event(&self.view, &mut self.control, Event::TlpRecovery { is_app_limited });
-        self.init_cwnd_reduction();
+        self.init_cwnd_reduction(false);
         self.set_state(CaState::Cwr);
         self.end_cwnd_reduction();
         self.try_keep_open();
@@ -225,7 +227,7 @@ impl Sender {
             if !ece {
                 self.undo.set_prior_ssthresh(self.current_ssthresh());
             }
-            self.init_cwnd_reduction();
+            self.init_cwnd_reduction(false);
         }
         self.set_state(CaState::Recovery);
     }

@@ -107,7 +107,7 @@ impl QuicSender {
             self.forget_settled();
         }
         if marks > 0 && !self.owns_marks {
-            self.on_congestion(largest);
+            self.on_congestion(largest, true);
         }
         if let Some(losses) = losses {
             self.on_losses(losses);
@@ -260,7 +260,7 @@ impl QuicSender {
             if grew_by > 0 && !self.view.in_reduction() && self.resume.jump().is_none() {
                 self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
                 if self.needs.reductions && self.controller.begins_reduction() {
-                    self.on_congestion(self.sent.next_number());
+                    self.on_congestion(self.sent.next_number(), false);
                 }
             }
             self.update_pacing_rate();

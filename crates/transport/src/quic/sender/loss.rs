@@ -121,7 +121,7 @@ impl QuicSender {
         if newest < self.recovery_end {
             self.spurious.add(count);
         } else {
-            self.begin_reduction();
+            self.begin_reduction(false);
             self.spurious.begin(oldest, count);
             if are_persistent {
                 self.controller.event(&self.view, &mut self.control, Event::Loss);
@@ -134,12 +134,12 @@ impl QuicSender {
         }
     }
 
-    /// A congestion event other than a loss: marks that an ACK for packet `number` reports (`ProcessECN`), or a reduction
-    /// that the controller asks for. Nothing follows if the packet was sent before the current or last recovery period
-    /// began.
-    pub(super) fn on_congestion(&mut self, number: u32) {
+    /// A congestion event other than a loss: marks that an ACK for packet `number` reports (`ProcessECN`; then `marked`), or
+    /// a reduction that the controller asks for. Nothing follows if the packet was sent before the current or last recovery
+    /// period began.
+    pub(super) fn on_congestion(&mut self, number: u32, marked: bool) {
         if number >= self.recovery_end {
-            self.begin_reduction();
+            self.begin_reduction(marked);
             self.enter_recovery(CaState::Cwr);
         }
     }
@@ -167,7 +167,8 @@ impl QuicSender {
         self.recovery_end = if self.full_control { self.sent.next_number() } else { 0 };
     }
 
-    fn begin_reduction(&mut self) {
+    /// A reduction begins; `marked` when marks alone are the reason.
+    fn begin_reduction(&mut self, marked: bool) {
         self.end_recovery();
         self.spurious.end();
         self.retreat();
@@ -175,6 +176,8 @@ impl QuicSender {
         self.stats.recovery_count += 1;
         self.view.prior_cwnd = self.control.cwnd;
         self.control.cwnd_cnt = 0;
+        self.view.marked = marked;
         self.control.ssthresh = self.controller.ssthresh(&self.view, &self.control).max(MINIMUM_WINDOW);
+        self.view.marked = false;
     }
 }
