@@ -9,7 +9,7 @@
 //! departures, nor the other way round.
 
 use crate::clock::{Clock, timespec};
-use crate::header::{Header, ecn, mark};
+use crate::header::{Header, ecn, set_ecn};
 use crate::host::{FIRST_PORT, Side};
 use crate::lateness::Lateness;
 use crate::meter::Meter;
@@ -20,7 +20,7 @@ use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
 use dumbbell_network::{Agenda, Entry, Hop, Routes, for_each_link, media, report, slowest_link};
-use dumbbell_path::{Class, Ecn, Media, Offer};
+use dumbbell_path::{Class, Media, Offer};
 use dumbbell_results::{LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
@@ -353,8 +353,8 @@ impl<'a> Emulator<'a> {
     /// Hands a packet that is due at a host to it.
     fn deliver(&mut self, packet: Packet, due: Time) {
         let bytes = &mut self.slots.get(packet.slot)[..usize::from(packet.size)];
-        if packet.ecn == Ecn::Ce && ecn(bytes) != Some(Ecn::Ce) {
-            mark(bytes);
+        if ecn(bytes).is_some_and(|ecn| ecn != packet.ecn) {
+            set_ecn(bytes, packet.ecn);
         }
         let wakes_reader = self.traffic == Traffic::OfFlows && self.count_delivered(&packet, due);
         let to = if packet.is_forward { Side::Receiver } else { Side::Sender };

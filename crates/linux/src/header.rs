@@ -124,12 +124,18 @@ pub fn ecn(packet: &[u8]) -> Option<Ecn> {
     })
 }
 
-/// Sets "congestion experienced" in a packet's IP header, and mends its checksum.
-pub fn mark(packet: &mut [u8]) {
+/// Sets the ECN bits of a packet's IP header, and mends its checksum.
+pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+    let bits = match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => CE,
+    };
     let Some(first) = packet.first() else { return };
     let length = usize::from(first & 15) * 4;
     let Some(header) = packet.get_mut(..length).filter(|header| header.len() >= 20) else { return };
-    header[1] |= CE;
+    header[1] = header[1] & !CE | bits;
     header[10..12].fill(0);
     let sum: u32 = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     // Sixty bytes at most, so that one more addition carries nothing.
@@ -191,12 +197,15 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_packet_has_a_checksum_that_adds_up() {
+    fn a_packet_with_other_ecn_bits_has_a_checksum_that_adds_up() {
         let mut packet = ack();
-        mark(&mut packet);
-        assert_eq!(ecn(&packet), Some(Ecn::Ce));
-        let sum: u32 = packet[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+        packet[1] |= 0x88;
+        for bits in [Ecn::Ce, Ecn::Ect1, Ecn::NotEct, Ecn::Ect0] {
+            set_ecn(&mut packet, bits);
+            assert_eq!((ecn(&packet), packet[1] & !CE), (Some(bits), 0x88), "the code point stays");
+            let sum: u32 = packet[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+            assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+        }
     }
 
     #[test]

@@ -33,8 +33,8 @@ impl dumbbell_path::Packet for Packet {
         self.class
     }
 
-    fn mark(&mut self) {
-        self.ecn = Ecn::Ce;
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     /// Packets come one by one.

@@ -75,6 +75,7 @@ fn counts(counters: &LinkCounters, radio: Option<RadioCounters>) -> LinkCounts {
         drops_policed: counters.policed.packets,
         losses: counters.lost_before.packets + counters.lost_after.packets,
         marks: counters.marked,
+        ecn_changed: counters.ecn_changed,
         aggregates: radio.map_or(UNKNOWN, |radio| radio.aggregates),
         frame_retries: radio.map_or(UNKNOWN, |radio| radio.retries),
         collisions: radio.map_or(UNKNOWN, |radio| radio.collisions),

@@ -25,7 +25,7 @@ impl Packet for Segment {
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
-    fn mark(&mut self) {}
+    fn set_ecn(&mut self, _: Ecn) {}
     fn follow(&mut self, _: u32) {}
 }
 

@@ -2,6 +2,7 @@
 
 use crate::correlated::Share;
 use crate::delay::Delay;
+use crate::ecn_fault::EcnFault;
 use crate::event::PacketEvent;
 use crate::loss::LossRecipe;
 use crate::policer::Policer;
@@ -48,6 +49,8 @@ pub struct Impairments {
     pub events: Arc<[PacketEvent]>,
     /// Packets are released in bundles at the far end.
     pub aggregate: Option<Aggregate>,
+    /// The ECN bits of packets are changed before the queue.
+    pub ecn_fault: Option<EcnFault>,
 }
 
 /// How fast a link transmits.

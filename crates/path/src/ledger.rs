@@ -44,6 +44,8 @@ pub struct LinkCounters {
     pub lost_after: Tally,
     /// Packets marked "congestion experienced".
     pub marked: u64,
+    /// Packets whose ECN bits a [fault](crate::EcnFault) changed.
+    pub ecn_changed: u64,
 }
 
 impl LinkCounters {
@@ -65,6 +67,7 @@ pub(crate) struct Ledger<P> {
     pub(crate) filtered_acks: Tally,
     pub(crate) lost_after: Tally,
     pub(crate) marked: u64,
+    pub(crate) ecn_changed: u64,
     pub(crate) later_drops: VecDeque<(P, DropCause)>,
 }
 
@@ -79,6 +82,7 @@ impl<P> Default for Ledger<P> {
             filtered_acks: Tally::default(),
             lost_after: Tally::default(),
             marked: 0,
+            ecn_changed: 0,
             later_drops: VecDeque::new(),
         }
     }
@@ -97,6 +101,7 @@ impl<P: Packet> Ledger<P> {
             departures,
             lost_after: self.lost_after,
             marked: self.marked,
+            ecn_changed: self.ecn_changed,
         }
     }
 

@@ -341,10 +341,13 @@ impl<P: Packet> Link<P> {
 
     /// The copy of a packet that was [duplicated](Offer::Duplicated) arrives. It is not duplicated again, and no event is
     /// about it.
-    pub fn offer_copy(&mut self, now: Time, packet: P) -> Offer {
+    pub fn offer_copy(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
         self.ledger.arrivals.add(size);
-        let refused = self.ingress.as_mut().and_then(|ingress| ingress.refuses(now, size));
+        let refused = self.ingress.as_mut().and_then(|ingress| {
+            ingress.change_ecn(&mut packet, &mut self.ledger);
+            ingress.refuses(now, size)
+        });
         match refused {
             Some(cause) => self.ledger.drop_now(packet, cause),
             None => self.offer_admitted(now, packet),

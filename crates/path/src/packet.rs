@@ -1,7 +1,11 @@
 //! What a path needs to know of a packet.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The two ECN bits of the IP header (RFC 3168).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ecn {
     /// The transport does not support ECN.
     #[default]
@@ -54,8 +58,12 @@ pub trait Packet: Copy + Default {
     fn class(&self) -> Class {
         Class::Data
     }
-    /// Sets the ECN bits to congestion experienced.
-    fn mark(&mut self);
+    /// Sets its ECN bits.
+    fn set_ecn(&mut self, ecn: Ecn);
+    /// Sets them to congestion experienced.
+    fn mark(&mut self) {
+        self.set_ecn(Ecn::Ce);
+    }
     /// Becomes the packet that comes `count` packets later in its run. A run is a number of packets of one size that a
     /// sender hands to a link at once.
     fn follow(&mut self, count: u32);

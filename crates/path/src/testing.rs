@@ -41,8 +41,8 @@ impl Packet for TestPacket {
         self.ecn
     }
 
-    fn mark(&mut self) {
-        self.ecn = Ecn::Ce;
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     fn follow(&mut self, count: u32) {

@@ -215,6 +215,7 @@ pub struct LinkCounts {
     pub drops_policed: u64,
     pub losses: u64,
     pub marks: u64,
+    pub ecn_changed: u64,
     pub aggregates: u64,
     pub frame_retries: u64,
     pub collisions: u64,
@@ -232,6 +233,7 @@ impl LinkCounts {
             drops_policed: self.drops_policed - earlier.drops_policed,
             losses: self.losses - earlier.losses,
             marks: self.marks - earlier.marks,
+            ecn_changed: self.ecn_changed - earlier.ecn_changed,
             aggregates: on_top(self.aggregates, earlier.aggregates),
             frame_retries: on_top(self.frame_retries, earlier.frame_retries),
             collisions: on_top(self.collisions, earlier.collisions),
@@ -307,6 +309,7 @@ pub(crate) const LINKS: &[Declared<LinkSummary>] = &[
     both!("drops_policed", "packets", "Packets that exceeded the policer.", drops_policed),
     both!("losses", "packets", "Packets lost at random, before or after the transmitter.", losses),
     both!("marks", "packets", "Packets marked with \"congestion experienced\" (ECN).", marks),
+    both!("ecn_changed", "packets", "Packets whose ECN bits a fault of the link changed (`ecn_fault`).", ecn_changed),
     Declared::float(
         "airtime",
         "share",

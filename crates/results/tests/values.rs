@@ -74,6 +74,7 @@ fn link_counts(first: u64) -> LinkCounts {
         frame_retries: first + 8,
         collisions: first + 9,
         drops_ack_filter: first + 10,
+        ecn_changed: first + 11,
     }
 }
 
@@ -195,6 +196,8 @@ fn a_radio_link() {
             ("losses_total", "505"),
             ("marks", "106"),
             ("marks_total", "506"),
+            ("ecn_changed", "111"),
+            ("ecn_changed_total", "511"),
             ("airtime", "0.75"),
             ("mean_aggregate", "5"),
             ("aggregates", "107"),
@@ -488,7 +491,7 @@ fn counts_grow_and_add_up_field_by_field() {
     assert_eq!(FlowCounts { lost: UNKNOWN, ..large }.since(small).lost, UNKNOWN);
     assert_eq!((large.plus(unknown).lost, unknown.plus(large).lost), (UNKNOWN, UNKNOWN));
     let links = format!("{:?}", link_counts(500).since(link_counts(100)));
-    assert_eq!(links.matches(": 400").count(), 11);
+    assert_eq!(links.matches(": 400").count(), 12);
 }
 
 #[test]

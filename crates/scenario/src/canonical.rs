@@ -188,7 +188,7 @@ fn link_table(link: &Link, source: &RateSource, scenario: &Scenario, traces: Tra
 
 /// What few links do to packets: only what there is, so that other links look as they always did.
 fn impairments(table: &mut Table, impairments: &Impairments) {
-    let Impairments { duplicate, corrupt, most_packets, events, aggregate } = impairments;
+    let Impairments { duplicate, corrupt, most_packets, events, aggregate, ecn_fault } = impairments;
     for (key, share) in [("duplicate", duplicate), ("corrupt", corrupt)] {
         if share.correlation > Ratio::ZERO {
             put(table, key, declared(share));
@@ -201,6 +201,9 @@ fn impairments(table: &mut Table, impairments: &Impairments) {
     }
     if let Some(aggregate) = aggregate {
         put(table, "aggregate", declared(aggregate));
+    }
+    if let Some(fault) = ecn_fault {
+        put(table, "ecn_fault", declared(fault));
     }
     if !events.is_empty() {
         put(table, "events", events.iter().map(declared).collect::<Vec<Value>>());

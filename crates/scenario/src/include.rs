@@ -17,8 +17,21 @@ const MAX_FILES: usize = 64;
 /// The most bytes of one file.
 const MAX_BYTES: u64 = 16 << 20;
 /// Keys whose value is one thing, also where it is a table. Entries of two such tables do not belong together.
-const VALUES: [&str; 12] =
-    ["rate", "delay", "rtt", "buffer", "queue", "policer", "loss", "jitter", "reorder", "late", "aggregate", "cc"];
+const VALUES: [&str; 13] = [
+    "rate",
+    "delay",
+    "rtt",
+    "buffer",
+    "queue",
+    "policer",
+    "loss",
+    "jitter",
+    "reorder",
+    "late",
+    "aggregate",
+    "ecn_fault",
+    "cc",
+];
 
 /// Keys whose texts begin with the name of a file.
 const FILES: [&str; 3] = ["trace", ORIGINS[0], ORIGINS[1]];

@@ -2,7 +2,7 @@
 
 use crate::explain::differences;
 use crate::file::{
-    AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, LOSS_TRACES, POLICER, RATES, REORDER, SHARE, WIFI,
+    AGGREGATE, APP_RATES, DELAYS, ECN_FAULT, EVENTS, JITTER, LATE, LOSS_TRACES, POLICER, RATES, REORDER, SHARE, WIFI,
 };
 use dumbbell_parameters::{Parameter, cell, table};
 use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
@@ -45,7 +45,7 @@ fn links() -> String {
     text.push_str(
         "Contents: [rates](#rates) · [measured series](#measured-series) · [queues](#queues) · [Wi-Fi](#wi-fi) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
          [jitter](#jitter) · [reordering](#reordering) · [duplicates and damaged packets](#duplicates-and-damaged-packets) ·\n\
-         [late packets](#late-packets) · [aggregation](#aggregation) · [events](#events) ·\n\
+         [late packets](#late-packets) · [aggregation](#aggregation) · [faults of ECN](#faults-of-ecn) · [events](#events) ·\n\
          [applications](#applications)\n\n\
          Levels are packets (`\"20packets\"`), bytes (`\"30kB\"`), a time (`\"5ms\"`) or multiples of the bandwidth-delay\n\
          product (`\"0.2bdp\"`); the packet in transmission does not count.\n",
@@ -148,6 +148,12 @@ fn behind_the_transmitter(section: &mut impl FnMut(&str, &str, &str)) {
         "Aggregation",
         "`aggregate`: packets that have come to the far end are held there, and released in bundles, in their order.",
         &table(&all(&AGGREGATE), ""),
+    );
+    section(
+        "Faults of ECN",
+        "`ecn_fault`: a link changes the ECN bits of packets that come to it, before its queue: what that marks stays marked.\n\
+         It is an error where no such packet comes. `ecn_changed` in the table of links counts them.",
+        &table(&all(&ECN_FAULT), ""),
     );
     section(
         "Events",

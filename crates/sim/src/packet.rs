@@ -322,8 +322,8 @@ impl dumbbell_path::Packet for Packet {
     }
 
     #[inline]
-    fn mark(&mut self) {
-        self.ecn = Ecn::Ce;
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     /// Only data segments come in runs.

@@ -1,7 +1,9 @@
-//! What a packet passes in front of the queue: events of chosen packets, duplication, losses, the policer.
+//! What a packet passes in front of the queue: faults of its ECN bits, events of chosen packets, duplication, losses,
+//! the policer.
 
 use crate::config::{Impairments, LinkConfig};
 use crate::correlated::{CorrelatedChance, Share};
+use crate::ecn_fault::FaultyEcn;
 use crate::event::{Action, PacketEvent, Watch};
 use crate::ledger::{DropCause, Ledger};
 use crate::loss::Process;
@@ -12,6 +14,7 @@ use dumbbell_units::{Ratio, Rng, Time};
 /// What a packet passes before it comes to the queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ingress {
+    pub(super) ecn_fault: Option<FaultyEcn>,
     pub(super) choice: Option<Box<Choice>>,
     pub(super) loss: Option<Box<dyn Process>>,
     pub(super) policer: Option<TokenBucket>,
@@ -58,13 +61,15 @@ impl Choice {
 
 impl Ingress {
     /// What comes in front of the queue of a link; `None` if there is nothing.
-    pub(super) fn new(config: &LinkConfig, loss: Rng, stream: impl FnOnce() -> Rng) -> Option<Ingress> {
-        let choice = Choice::new(&config.impairments, stream).map(Box::new);
+    pub(super) fn new(config: &LinkConfig, loss: Rng, mut stream: impl FnMut() -> Rng) -> Option<Ingress> {
+        let choice = Choice::new(&config.impairments, &mut stream).map(Box::new);
+        let ecn_fault = config.impairments.ecn_fault.map(|fault| FaultyEcn::new(fault, stream()));
         let loss = config.loss_before.as_ref().map(|recipe| recipe.make(loss));
         let policer = config.policer.as_ref().map(|policer| TokenBucket::new(policer, config.overhead_bytes));
         let most_packets = config.impairments.most_packets;
-        let is_empty = choice.is_none() && loss.is_none() && policer.is_none() && most_packets.is_none();
-        (!is_empty).then_some(Ingress { choice, loss, policer, most_packets })
+        let is_empty =
+            ecn_fault.is_none() && choice.is_none() && loss.is_none() && policer.is_none() && most_packets.is_none();
+        (!is_empty).then_some(Ingress { ecn_fault, choice, loss, policer, most_packets })
     }
 
     /// A packet comes from a sender. Returns whether it is duplicated.
@@ -78,6 +83,7 @@ impl Ingress {
         packet: &mut P,
         ledger: &mut Ledger<P>,
     ) -> Result<bool, DropCause> {
+        self.change_ecn(packet, ledger);
         let chosen = match &mut self.choice {
             None => (false, false),
             Some(choice) => choice.meets(now, packet, ledger),
@@ -88,6 +94,13 @@ impl Ingress {
             ((false, true), Some(DropCause::LossBefore)) => Ok(false),
             (_, Some(cause)) => Err(cause),
             ((_, is_duplicated), None) => Ok(is_duplicated),
+        }
+    }
+
+    /// The ECN bits of a packet that comes from a sender become what the fault makes of them.
+    pub(super) fn change_ecn<P: Packet>(&mut self, packet: &mut P, ledger: &mut Ledger<P>) {
+        if let Some(fault) = &mut self.ecn_fault {
+            fault.change(packet, ledger);
         }
     }
 

@@ -86,7 +86,7 @@ mod tests {
         fn ecn(&self) -> Ecn {
             Ecn::NotEct
         }
-        fn mark(&mut self) {}
+        fn set_ecn(&mut self, _: Ecn) {}
         fn follow(&mut self, _count: u32) {}
         fn precedes(&self, other: &Answer) -> bool {
             self.turn < other.turn

@@ -3,8 +3,8 @@
 use crate::{RATE, loss, plain, queue};
 use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_path::{
-    Action, Aggregate, Change, Delay, Impairments, Jitter, JitterDistribution, Late, Level, LinkConfig, LinkRate,
-    PacketEvent, Policer, QueueLimit, Reorder, Schedule, Selection, Share,
+    Action, Aggregate, Change, Delay, Ecn, EcnChange, EcnFault, Impairments, Jitter, JitterDistribution, Late, Level,
+    LinkConfig, LinkRate, PacketEvent, Policer, QueueLimit, Reorder, Schedule, Selection, Share,
 };
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng, Time};
 
@@ -241,6 +241,10 @@ pub fn impairments() -> Vec<(&'static str, Impairments)> {
         by: (action == Action::Delay).then_some(ms(3)),
     };
     let events = |events: &[PacketEvent]| Impairments { events: events.into(), ..Impairments::default() };
+    let ecn = |kind, share, to| {
+        let fault = EcnFault { kind, to, probability: percent(share) };
+        Impairments { ecn_fault: Some(fault), ..Impairments::default() }
+    };
     let acks = PacketEvent { of: Selection::Acks, ..event(Action::Drop) };
     vec![
         ("duplicate", Impairments { duplicate: share, ..none.clone() }),
@@ -270,6 +274,10 @@ pub fn impairments() -> Vec<(&'static str, Impairments)> {
                 ..event(Action::Hold)
             }]),
         ),
+        ("cleared ECN bits", ecn(EcnChange::Bleach, 100.0, None)),
+        ("erased marks", ecn(EcnChange::Unmark, 50.0, None)),
+        ("false marks", ecn(EcnChange::Mark, 10.0, None)),
+        ("other ECN bits", ecn(EcnChange::Remark, 50.0, Some(Ecn::Ect1))),
         ("two events", events(&[acks, PacketEvent { flow: Some(2), ..event(Action::Mark) }])),
     ]
 }

@@ -32,8 +32,8 @@ impl Packet for TestPacket {
         if self.flow == 3 { Class::Ack } else { Class::Data }
     }
 
-    fn mark(&mut self) {
-        self.ecn = Ecn::Ce;
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     fn follow(&mut self, count: u32) {

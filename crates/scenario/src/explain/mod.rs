@@ -4,7 +4,7 @@ pub(crate) mod parameters;
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link, Pool, PoolShare, Scenario};
-use dumbbell_path::{Aggregate, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
+use dumbbell_path::{Aggregate, EcnFault, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, grouped};
 use serde_json::Value;
@@ -98,13 +98,14 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, scenario: &S
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());
     parts.extend(config.delay.late.as_ref().map(Late::in_words));
-    let Impairments { duplicate, corrupt, most_packets, events, aggregate } = &config.impairments;
+    let Impairments { duplicate, corrupt, most_packets, events, aggregate, ecn_fault } = &config.impairments;
     for (share, what) in [(duplicate, "duplicated"), (corrupt, "damaged")] {
         let happens = share.probability > Ratio::ZERO;
         parts.extend(happens.then(|| format!("{} of packets {what}", share.in_words())));
     }
     parts.extend(most_packets.map(|most| format!("at most {most} packets on it")));
     parts.extend(aggregate.as_ref().map(Aggregate::in_words));
+    parts.extend(ecn_fault.as_ref().map(EcnFault::in_words));
     parts.extend(events.iter().map(PacketEvent::in_words));
     let _ = writeln!(text, "  {} ({} -> {}): {}", config.name, nodes[link.from], nodes[link.to], parts.join(", "));
 }

@@ -9,7 +9,7 @@ use dumbbell_parameters::{Parameter, declared};
 use dumbbell_path::loss::{self, Bernoulli, Steps};
 use dumbbell_path::wifi::Wifi;
 use dumbbell_path::{
-    Aggregate, Catalog, Described, Jitter, KIND, Kind, Late, PacketEvent, Policer, Reorder, Share, queue,
+    Aggregate, Catalog, Described, EcnFault, Jitter, KIND, Kind, Late, PacketEvent, Policer, Reorder, Share, queue,
 };
 use dumbbell_units::{Duration, ParseError, Ratio, Time};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -268,6 +268,8 @@ pub(crate) static REORDER: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<R
 pub(crate) static LATE: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Late>);
 /// The parameters of aggregation.
 pub(crate) static AGGREGATE: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Aggregate>);
+/// The parameters of faults of ECN bits.
+pub(crate) static ECN_FAULT: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<EcnFault>);
 /// The parameters of events.
 pub(crate) static EVENTS: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<PacketEvent>);
 /// The parameters of Wi-Fi links.

@@ -3,7 +3,7 @@
 use super::shorthand::{NoList, Shorthand, shorthand, table};
 use super::{Buffer, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, ReorderSpec, ShareSpec, TraceSource};
 use dumbbell_path::wifi::Wifi;
-use dumbbell_path::{Aggregate, Late, PacketEvent, Policer};
+use dumbbell_path::{Aggregate, EcnFault, Late, PacketEvent, Policer};
 use dumbbell_units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -55,6 +55,8 @@ macro_rules! with_link_keys {
             pub limit: Option<u32>,
             /// Packets are held at the far end and released in bundles. Default none.
             pub aggregate: Option<Aggregate>,
+            /// The ECN bits of packets are changed before the queue: cleared, erased, set. Default not.
+            pub ecn_fault: Option<EcnFault>,
             /// What happens to chosen packets. Default nothing.
             pub events: Option<Vec<PacketEvent>>,
             /// Framing bytes of every packet that occupy the transmitter besides the IP length. Default 0.
@@ -82,6 +84,7 @@ macro_rules! with_link_keys {
                     corrupt: self.corrupt,
                     limit: self.limit,
                     aggregate: self.aggregate,
+                    ecn_fault: self.ecn_fault,
                     events: self.events.clone(),
                     overhead: self.overhead,
                 }

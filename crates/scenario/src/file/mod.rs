@@ -21,8 +21,8 @@ pub(crate) use columns::{Columns, LOSS_UNITS, RATE_UNITS, TIME_UNITS, Units, wor
 pub(crate) use delay::{DELAYS, DelaySpec};
 pub(crate) use flow::{AppSpec, CcSpec, Direction, Elsewhere, FlowSpec, Preset, RouteSpec};
 pub(crate) use kind::{
-    AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LOSS_TRACES, LossSpec, POLICER, QueueSpec, REORDER,
-    ReorderSpec, SHARE, ShareSpec, WIFI,
+    AGGREGATE, ECN_FAULT, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LOSS_TRACES, LossSpec, POLICER, QueueSpec,
+    REORDER, ReorderSpec, SHARE, ShareSpec, WIFI,
 };
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, PoolSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};

@@ -7,8 +7,8 @@ use super::rates::SERIES_HELP;
 use super::series::Quantity;
 use super::{Context, LinkNotes, top};
 use crate::file::{
-    AGGREGATE, Buffer, Columns, EVENTS, JITTER, KindSpec, LATE, LossPlace, LossSpec, POLICER, QueueSpec, REORDER,
-    RateSpec, ReverseSpec, SHARE, ShareSpec, Side,
+    AGGREGATE, Buffer, Columns, ECN_FAULT, EVENTS, JITTER, KindSpec, LATE, LossPlace, LossSpec, POLICER, QueueSpec,
+    REORDER, RateSpec, ReverseSpec, SHARE, ShareSpec, Side,
 };
 use crate::key_path::KeyPath;
 use crate::{Flow, Link, Pool};
@@ -63,6 +63,10 @@ impl Context<'_> {
         self.declared(&AGGREGATE, side.aggregate, &at.key("aggregate"));
         if let Some(Err(problem)) = side.aggregate.map(|aggregate| aggregate.check()) {
             self.report.parameters(&at.key("aggregate"), [problem]);
+        }
+        self.declared(&ECN_FAULT, side.ecn_fault, &at.key("ecn_fault"));
+        if let Some(Err(problem)) = side.ecn_fault.map(|fault| fault.check()) {
+            self.report.parameters(&at.key("ecn_fault"), [problem]);
         }
         for (number, event) in side.events.iter().flatten().enumerate() {
             let at = at.key("events").index(number);
@@ -169,6 +173,7 @@ impl Context<'_> {
                 most_packets: side.limit,
                 events: side.events.clone().unwrap_or_default().into(),
                 aggregate: side.aggregate,
+                ecn_fault: side.ecn_fault,
             },
         };
         let given = [

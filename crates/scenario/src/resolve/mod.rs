@@ -3,6 +3,7 @@
 
 pub(crate) mod algorithms;
 mod delays;
+mod ecn_faults;
 mod flow_list;
 mod flows;
 mod links;
@@ -207,6 +208,7 @@ impl Context<'_> {
         let (links, links_notes) =
             self.links(&network, &pools, flows.iter().chain(drafts.iter().flat_map(|draft| &draft.senders)));
         self.check_pools(&pools, &links);
+        self.check_ecn_faults(&network, &links, flows.iter().chain(drafts.iter().flat_map(|draft| &draft.senders)));
         let traffic = self.sources(drafts, &links_notes, network.links.len())?;
         let rtt_spans = self.rtt_spans(&flows, &links, &links_notes);
         let sources: Vec<_> = links_notes.iter().map(|notes| &notes.rate_source).collect();

@@ -31,6 +31,7 @@ impl Context<'_> {
             ("loss_at", side.loss_at.is_some()),
             ("duplicate", side.duplicate.is_some()),
             ("aggregate", side.aggregate.is_some()),
+            ("ecn_fault", side.ecn_fault.is_some()),
             ("events", side.events.is_some()),
         ];
         for (key, _) in of_wires.iter().filter(|(_, given)| *given) {

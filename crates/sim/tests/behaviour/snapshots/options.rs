@@ -160,7 +160,7 @@ fn what_algorithms_let_be_observed_is_unchanged() {
     check("samples.txt", &table);
 }
 
-const LINK_OPTIONS: [&str; 72] = [
+const LINK_OPTIONS: [&str; 74] = [
     r#"queue = "droptail""#,
     r#"queue = "drophead""#,
     r#"queue = "codel""#,
@@ -217,6 +217,8 @@ const LINK_OPTIONS: [&str; 72] = [
     r#"duplicate = "1%""#,
     r#"corrupt = { probability = "1%", correlation = "30%" }"#,
     r#"late = { probability = "1%", min = "20ms", max = "50ms" }"#,
+    r#"queue = { kind = "codel", ecn = true }, ecn_fault = { kind = "bleach" }"#,
+    r#"queue = { kind = "codel", ecn = true }, ecn_fault = { kind = "mark", probability = "2%" }"#,
     r#"aggregate = { timeout = "2ms", packets = 32 }"#,
     r#"aggregate = { every = "5ms", bytes = "6kB" }"#,
     r#"aggregate = { slot = ["1ms", "8ms"] }"#,
