@@ -186,6 +186,25 @@ def datagrams_grid(result: Result) -> Grid:
     return grid
 
 
+STREAMS = ("mean_message_ms", "p95_message_ms", "mean_hol_ms", "p99_hol_ms")
+
+
+def _grid_of_streams(*first: str | Text) -> Grid:
+    return Grid(
+        *first, "messages:", "mean message\nms:", "p95 message\nms:", "mean HoL\nms:", "p99 HoL\nms:", "waited\n%:"
+    )
+
+
+def streams_grid(result: Result) -> Grid | None:
+    """The flows with several streams, a row each: times of messages and head-of-line delays; ``None`` without any."""
+    rows = [row for row in result.flows.rows() if row.get("messages") is not None]
+    grid = _grid_of_streams("streams")
+    for row in rows[:MAX_ROWS]:
+        times = (number(row[name]) for name in STREAMS)
+        grid.add(_text(row["label"]), _count(row["messages"]), *times, number(_scaled(row["hol_share"], 100)))
+    return grid if rows else None
+
+
 def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
     """Means over the repetitions of each setting, a row an algorithm, and how many rows there are in all."""
     import polars as pl
@@ -322,6 +341,8 @@ def _run(result: Result, name: str | None) -> None:
         rounds_grid(result).print()
     if len(result.datagrams):
         datagrams_grid(result).print()
+    if (streams := streams_grid(result)) is not None:
+        streams.print()
     _cost([meta])
 
 
@@ -346,6 +367,8 @@ def others_of_sweep(sweep: SweepResult) -> dict[str, tuple[Grid, int]]:
         found["Query completion times"] = _rounds(sweep)
     if len(sweep.datagrams):
         found["Datagrams"] = _datagrams(sweep)
+    if "messages" in sweep.flows.columns and sweep.flows.to_polars()["messages"].count():
+        found["Streams"] = _streams(sweep)
     return found
 
 
@@ -406,6 +429,25 @@ def _datagrams(sweep: SweepResult) -> tuple[Grid, int]:
             *(_setting(value) for value in key),
             _interval(100 * rows["loss"]),
             *(_interval(rows[column]) for column in columns),
+        )
+    return grid, count
+
+
+def _streams(sweep: SweepResult) -> tuple[Grid, int]:
+    """Times of messages and head-of-line delays of each setting: means over repetitions."""
+    import polars as pl
+
+    flows = sweep.flows.to_polars().filter(pl.col("messages").is_not_null())
+    axes = separating_axes(flows, sweep.axes)
+    grid = _grid_of_streams(*(_text(setting_name(axis)) for axis in axes), "streams")
+    groups, count = _first_groups(flows, *axes, "label")
+    for key, rows in groups.items():
+        grid.add(
+            *(_setting(value) for value in key[:-1]),
+            _text(str(key[-1])),
+            number(rows["messages"].mean()),
+            *(_interval(rows[column]) for column in STREAMS),
+            _interval(100 * rows["hol_share"]),
         )
     return grid, count
 

@@ -87,6 +87,8 @@ pub enum FlowFault {
     Parameter(String),
     /// An application whose rate changes.
     ChangingRate,
+    /// An application with several streams.
+    Streams,
     /// A receiving application that reads at a rate.
     SlowReader,
     /// A parameter of the endpoints.
@@ -137,6 +139,7 @@ impl FlowFault {
             }
             FlowFault::OwnAlgorithm => "use the simulator, or an algorithm that the kernel has".to_owned(),
             FlowFault::Parameter(key) => format!("remove `{key}`, or use the simulator"),
+            FlowFault::Streams => "remove `streams`, or use the simulator".to_owned(),
             FlowFault::SlowReader => "remove `read_rate`, or use the simulator".to_owned(),
             FlowFault::ChangingRate => "give a constant `rate`, or use the simulator".to_owned(),
             FlowFault::Transport(key) => format!("remove `{key}`, or use the simulator"),
@@ -174,6 +177,9 @@ impl fmt::Display for FlowFault {
                 write!(f, "`cc`: an algorithm from a file of your own cannot run in the kernel")
             }
             FlowFault::Parameter(key) => write!(f, "`cc.{key}` cannot be set in the running kernel"),
+            FlowFault::Streams => {
+                write!(f, "`streams` is given, but nobody looks at single segments in the running kernel")
+            }
             FlowFault::SlowReader => {
                 write!(f, "`read_rate` is given, but receivers on the running kernel read at once")
             }

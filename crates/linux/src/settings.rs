@@ -72,6 +72,9 @@ impl Settings {
             if spec.read_schedule.is_some() {
                 return Err(FlowFault::SlowReader.of(flow, spec.cc.name()));
             }
+            if spec.streams.is_some() {
+                return Err(FlowFault::Streams.of(flow, spec.cc.name()));
+            }
             if spec.app_schedule.is_some() {
                 return Err(FlowFault::ChangingRate.of(flow, spec.cc.name()));
             }

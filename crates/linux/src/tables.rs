@@ -41,6 +41,7 @@ pub fn output(
         rtt: flow.rtt,
         one_way_delays: flow.one_way_delays,
         finished_at: flow.finished_at,
+        streams: None,
     });
     RunOutput {
         flows: flows(rows),

@@ -107,7 +107,8 @@ impl Histogram {
         self.sum += other.sum;
     }
 
-    fn count(&self) -> u64 {
+    /// How many samples there are.
+    pub fn count(&self) -> u64 {
         self.bins().map(|(_, count)| count).sum()
     }
 

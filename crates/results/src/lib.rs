@@ -17,6 +17,6 @@ pub use datagrams::{DatagramSummary, datagrams};
 pub use histogram::Histogram;
 pub use names::Names;
 pub use recorder::{FlowSample, LinkSample, Recorder};
-pub use summary::{FlowCounts, FlowSummary, LinkCounts, LinkSummary, UNKNOWN, flows, links};
+pub use summary::{FlowCounts, FlowSummary, LinkCounts, LinkSummary, StreamSummary, UNKNOWN, flows, links};
 pub use table::{Column, Table, Values};
 pub use traffic::{Completion, PageLoad, Round, TrafficSummary, completions, pages, rounds, traffic};

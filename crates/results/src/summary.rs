@@ -116,9 +116,27 @@ pub struct FlowSummary {
     pub one_way_delays: Duration,
     /// When all data of a finite transfer was acknowledged.
     pub finished_at: Option<Time>,
+    /// Its streams, if it has `streams`.
+    pub streams: Option<Box<StreamSummary>>,
+}
+
+/// What is measured of a flow with several streams in the measured interval.
+#[derive(Clone, Debug, Default)]
+pub struct StreamSummary {
+    /// Times of whole messages, in microseconds.
+    pub messages: Histogram,
+    /// How long each packet of data waited for what comes before it on its stream, in microseconds.
+    pub waits: Histogram,
+    /// Packets that waited.
+    pub waited: u64,
 }
 
 impl FlowSummary {
+    /// A number of its streams.
+    fn streams(&self, number: impl Fn(&StreamSummary) -> f64) -> f64 {
+        self.streams.as_deref().map_or(f64::NAN, number)
+    }
+
     fn mbps(&self, bytes: u64) -> f64 {
         bytes as f64 * 8e-6 / self.measured_s
     }
@@ -201,6 +219,33 @@ pub(crate) const FLOWS: &[Declared<FlowSummary>] = &[
     Declared::count("throughput_bytes_total", "bytes", "The bytes of `throughput_mbps` over the whole run.", |f| {
         f.wire_bytes_total
     }),
+    simulated(Declared::count(
+        "messages",
+        "messages",
+        "Messages of `streams` that could be read whole; null without.",
+        |f| f.streams.as_ref().map_or(UNKNOWN, |streams| streams.messages.count()),
+    )),
+    simulated(Declared::float(
+        "mean_message_ms",
+        "ms",
+        "Mean time of messages from the departure of their first packet until all of them could be read.",
+        |f| f.streams(|streams| streams.messages.mean() / 1e3),
+    )),
+    simulated(Declared::float("p95_message_ms", "ms", "95th percentile of that time.", |f| {
+        f.streams(|streams| streams.messages.quantile(0.95) / 1e3)
+    })),
+    simulated(Declared::float(
+        "mean_hol_ms",
+        "ms",
+        "Mean head-of-line delay: how long data that had arrived waited for what comes before it on its stream. TCP has one.",
+        |f| f.streams(|streams| streams.waits.mean() / 1e3),
+    )),
+    simulated(Declared::float("p99_hol_ms", "ms", "99th percentile of that delay.", |f| {
+        f.streams(|streams| streams.waits.quantile(0.99) / 1e3)
+    })),
+    simulated(Declared::float("hol_share", "share", "Share of data packets that waited so.", |f| {
+        f.streams(|streams| streams.waited as f64 / streams.waits.count() as f64)
+    })),
 ];
 
 /// What is counted of a link, over the whole run or an interval. What a wire does not have is [`UNKNOWN`].

@@ -2,8 +2,8 @@
 
 use dumbbell_results::{
     Completion, DatagramSummary, FlowCounts, FlowSample, FlowSummary, Histogram, LinkCounts, LinkSample, LinkSummary,
-    PageLoad, Recorder, Table, TrafficSummary, UNKNOWN, Values, columns, completions, datagrams, flows, links, pages,
-    traffic,
+    PageLoad, Recorder, StreamSummary, Table, TrafficSummary, UNKNOWN, Values, columns, completions, datagrams, flows,
+    links, pages, traffic,
 };
 use dumbbell_units::{Duration, Time};
 
@@ -96,8 +96,9 @@ fn a_flow() {
         rtt: histogram(20),
         one_way_delays: ms(200),
         finished_at: Some(Time::ZERO + ms(9_750)),
+        streams: Some(Box::new(StreamSummary { messages: histogram(30), waits: histogram(40), waited: 25 })),
     };
-    let unfinished = FlowSummary { finished_at: None, ..row.clone() };
+    let unfinished = FlowSummary { finished_at: None, streams: None, ..row.clone() };
     let table = flows([row, unfinished]);
     assert_cells(
         &table,
@@ -142,6 +143,12 @@ fn a_flow() {
             ("delivered_bytes", "750000"),
             ("delivered_bytes_total", "900000"),
             ("throughput_bytes_total", "1200000"),
+            ("messages", "101"),
+            ("mean_message_ms", "0.08"),
+            ("p95_message_ms", "0.1255"),
+            ("mean_hol_ms", "0.09"),
+            ("p99_hol_ms", "0.1395"),
+            ("hol_share", "0.247524752"),
         ],
     );
     assert!(cells(&table, 1).contains(&("completion_s", "-".to_owned())));
@@ -503,8 +510,10 @@ fn what_only_an_endpoint_knows_that_can_be_looked_into_comes_from_the_simulator_
         .map(|column| column.name)
         .collect();
     let of_flows = ["lost", "lost_total", "probe_count", "probe_count_total", "undo_count", "undo_count_total"];
+    let of_streams = ["messages", "mean_message_ms", "p95_message_ms", "mean_hol_ms", "p99_hol_ms", "hol_share"];
+    let duplicates = ["duplicates", "duplicates_total"];
     let expected: Vec<&str> =
-        of_flows.into_iter().chain(["duplicates", "duplicates_total", "rtt_ms", "lost_total"]).collect();
+        of_flows.into_iter().chain(duplicates).chain(of_streams).chain(["rtt_ms", "lost_total"]).collect();
     assert_eq!(simulated, expected);
     assert_eq!((columns::Ground::Simulator.name(), columns::Ground::Linux.name()), ("simulator", "linux"));
 }

@@ -380,6 +380,9 @@ fn flow_table(flow: &Flow, scenario: &Scenario, is_digested: bool) -> Table {
         };
         put(&mut table, "read_rate", value);
     }
+    if let Some(streams) = &flow.streams {
+        put(&mut table, "streams", declared(streams));
+    }
     if let Some(dscp) = &flow.dscp {
         put(&mut table, "dscp", declared(dscp));
     }

@@ -2,7 +2,8 @@
 
 use crate::explain::differences;
 use crate::file::{
-    AGGREGATE, APP_RATES, DELAYS, ECN_FAULT, EVENTS, JITTER, LATE, LOSS_TRACES, POLICER, RATES, REORDER, SHARE, WIFI,
+    AGGREGATE, APP_RATES, DELAYS, ECN_FAULT, EVENTS, JITTER, LATE, LOSS_TRACES, POLICER, RATES, REORDER, SHARE,
+    STREAMS, WIFI,
 };
 use dumbbell_parameters::{Parameter, cell, table};
 use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
@@ -46,7 +47,7 @@ fn links() -> String {
         "Contents: [rates](#rates) · [measured series](#measured-series) · [queues](#queues) · [Wi-Fi](#wi-fi) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
          [jitter](#jitter) · [reordering](#reordering) · [duplicates and damaged packets](#duplicates-and-damaged-packets) ·\n\
          [late packets](#late-packets) · [aggregation](#aggregation) · [faults of ECN](#faults-of-ecn) · [events](#events) ·\n\
-         [applications](#applications)\n\n\
+         [applications](#applications) · [streams](#streams)\n\n\
          Levels are packets (`\"20packets\"`), bytes (`\"30kB\"`), a time (`\"5ms\"`) or multiples of the bandwidth-delay\n\
          product (`\"0.2bdp\"`); the packet in transmission does not count.\n",
     );
@@ -91,12 +92,7 @@ fn links() -> String {
         ),
     );
     behind_the_transmitter(&mut section);
-    section(
-        "Applications",
-        "`rate` of a flow as a table: `steps`, or `on` and `off`. Times count from the first write of the application. What a\n\
-         connection was given without a rate and has not sent when a pause begins is written after it.",
-        &table(&all(&APP_RATES), ""),
-    );
+    of_applications(&mut section);
     text
 }
 
@@ -162,6 +158,25 @@ fn behind_the_transmitter(section: &mut impl FnMut(&str, &str, &str)) {
          transmitter. Each event counts the packets that it is about where it acts. What several keys choose is what all of\n\
          them choose.",
         &table(&all(&EVENTS), ""),
+    );
+}
+
+/// Sections about what applications do.
+fn of_applications(section: &mut impl FnMut(&str, &str, &str)) {
+    section(
+        "Applications",
+        "`rate` of a flow as a table: `steps`, or `on` and `off`. Times count from the first write of the application. What a\n\
+         connection was given without a rate and has not sent when a pause begins is written after it.",
+        &table(&all(&APP_RATES), ""),
+    );
+    section(
+        "Streams",
+        "`streams` of a flow: its application writes messages, each on a stream of its own. Streams that are open take turns, a\n\
+         packet each; when the messages of all have been written, as many new ones begin. Over QUIC data can be read as soon as\n\
+         everything before it in its message is there, over TCP when everything that was sent before it is. A message fills whole\n\
+         packets. `mean_message_ms`, `mean_hol_ms` and others in the table of flows say how long messages took, and how long data\n\
+         that had arrived waited.",
+        &table(&all(&STREAMS), ""),
     );
 }
 

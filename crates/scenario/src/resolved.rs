@@ -3,7 +3,7 @@
 use dumbbell_cc::Recipe;
 use dumbbell_path::wifi::Wifi;
 use dumbbell_path::{Dscp, LinkConfig, Schedule};
-use dumbbell_traffic::SourceRecipe;
+use dumbbell_traffic::{SourceRecipe, Streams};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
@@ -119,6 +119,8 @@ pub struct Flow {
     /// Bits per second at which the receiving application reads, by the time of the run: 0 is a pause, [`u64::MAX`] as fast as
     /// data comes. `None` reads everything at once.
     pub read_schedule: Option<Arc<Schedule<u64>>>,
+    /// The streams of the application, whose messages are measured; `None` is one endless stream.
+    pub streams: Option<Streams>,
     /// Links from the sender to the receiver, by index.
     pub forward: Arc<[usize]>,
     /// Links from the receiver to the sender, by index.

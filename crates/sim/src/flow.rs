@@ -3,12 +3,13 @@
 use crate::endpoints::Endpoints;
 use crate::packet::{Kind, Packet};
 use crate::production::Production;
+use crate::streams::Deliveries;
 use dumbbell_cc::Controller;
 use dumbbell_network::Entry;
 use dumbbell_path::{Port, Schedule, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
-use dumbbell_transport::SetUp;
+use dumbbell_transport::{Protocol, SetUp};
 use dumbbell_units::{Duration, Time};
 
 /// What the application does next.
@@ -110,6 +111,8 @@ pub(crate) struct Flow {
     pub last_sample: (u64, u64),
     /// What is measured of a flow of datagrams besides.
     pub datagrams: Option<Box<Datagrams>>,
+    /// The messages of its application, where that has several streams.
+    pub streams: Option<Box<Deliveries>>,
 }
 
 /// What is measured of a flow of datagrams.
@@ -187,9 +190,13 @@ impl Flow {
         if let Some(schedule) = &spec.read_schedule {
             ends.set_reader(schedule);
         }
+        let shares = spec.transport.protocol == Protocol::Tcp;
+        let streams = spec.streams.map(|own| Box::new(Deliveries::new(own.layout(spec.transport.mss), shares)));
         Flow {
             ends,
-            data: Kind::Data,
+            // Somebody looks at each packet of several streams.
+            data: if streams.is_some() { Kind::Awaited } else { Kind::Data },
+            streams,
             awaited: u64::MAX,
             phase: Phase::Waiting,
             set_up: None,
@@ -389,13 +396,24 @@ impl Flow {
     /// Bytes of memory of this flow besides packets in flight and distributions.
     pub fn memory(&self) -> usize {
         let datagrams = self.datagrams.as_ref().map_or(0, |_| size_of::<Datagrams>());
-        size_of::<Flow>() + self.ends.sending().map_or(0, |sending| size_of_val(sending.controller)) + datagrams
+        let streams = self.streams.as_ref().map_or(0, |_| size_of::<Deliveries>());
+        size_of::<Flow>()
+            + self.ends.sending().map_or(0, |sending| size_of_val(sending.controller))
+            + datagrams
+            + streams
+    }
+
+    /// Bytes of memory of messages that are not whole.
+    pub fn streams_memory(&self) -> u64 {
+        self.streams.as_deref().map_or(0, Deliveries::memory)
     }
 
     /// Bytes of memory of its distributions.
     pub fn histograms(&self) -> usize {
         let datagrams = |own: &Datagrams| own.one_way.memory() + own.frames.memory();
-        self.rtt.memory() + self.datagrams.as_deref().map_or(0, datagrams)
+        self.rtt.memory()
+            + self.datagrams.as_deref().map_or(0, datagrams)
+            + self.streams.as_deref().map_or(0, Deliveries::histograms)
     }
 }
 

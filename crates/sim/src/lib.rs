@@ -11,6 +11,7 @@ mod flow;
 mod packet;
 mod production;
 mod script;
+mod streams;
 mod tables;
 
 use dumbbell_scenario::Scenario;

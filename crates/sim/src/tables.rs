@@ -165,6 +165,7 @@ pub(crate) fn flow_summaries(
         wire_bytes_total: flow.traffic.wire_bytes_total,
         one_way_delays: flow.one_way_delays,
         finished_at: flow.finished_at(),
+        streams: flow.streams.map(|streams| Box::new(streams.seen().clone())),
         rtt: flow.rtt,
     })
 }

@@ -8,6 +8,7 @@ mod requests;
 mod schema;
 mod short_flows;
 mod size;
+mod streams;
 mod web_pages;
 
 pub use incast::{Answer, Barrier, Incast, MAX_SERVERS};
@@ -17,6 +18,7 @@ pub use pause::Wait;
 pub use requests::{Request, Requests, Users};
 pub use short_flows::{Arrival, Arrivals, DrawnFlows, FlowArrivals, ShortFlows};
 pub use size::Size;
+pub use streams::{Layout, Streams};
 pub use web_pages::{Pages, WebPages};
 
 use dumbbell_path::{Catalog, Kind};

@@ -214,6 +214,8 @@ def _tables(result: Result) -> list[tuple[str, Grid]]:
         tables.append(("Query completion times", report.rounds_grid(result)))
     if len(result.datagrams):
         tables.append(("Datagrams", report.datagrams_grid(result)))
+    if (streams := report.streams_grid(result)) is not None:
+        tables.append(("Streams", streams))
     return tables
 
 

@@ -5,6 +5,7 @@ pub(crate) mod parameters;
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link, Pool, PoolShare, Scenario};
 use dumbbell_path::{Aggregate, EcnFault, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
+use dumbbell_traffic::Streams;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, grouped};
 use serde_json::Value;
@@ -195,6 +196,7 @@ fn flow_in_words(flow: &Flow, last: &Flow, longer: Option<Duration>, notes: &Flo
         let again = schedule.repeat_after.map_or_else(String::new, |span| format!(", again every {}", span.in_words()));
         parts.push(format!("application's rate has {} steps{again}", schedule.steps.len()));
     }
+    parts.extend(flow.streams.as_ref().map(Streams::in_words));
     if let Some(schedule) = &flow.read_schedule {
         parts.push(match (&schedule.steps[..], schedule.repeat_after) {
             ([(_, bits)], None) => format!("its receiver reads {}", Rate::from_bits_per_sec(*bits).in_words()),

@@ -5,10 +5,16 @@ use super::TransportSpec;
 use super::shorthand::{NoList, Shorthand, shorthand};
 use crate::Dscp;
 use dumbbell_cc::catalog::{DIGEST, ORIGINS};
+use dumbbell_parameters::{Parameter, declared};
+use dumbbell_traffic::Streams;
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::sync::LazyLock;
+
+/// The parameters of an application with several streams.
+pub(crate) static STREAMS: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Streams>);
 
 /// A flow, or several equal ones.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -39,6 +45,9 @@ pub(crate) struct FlowSpec {
     /// Rate at which the receiving application reads: constant, steps, or on and off, by the time of the run. What it has not
     /// read takes room in the receive window. TCP only. Default: it reads everything at once.
     pub read_rate: Option<AppRateSpec>,
+    /// The application has several streams, whose messages are measured: over QUIC each is a stream of its own, over TCP all
+    /// share one. Default: one endless stream, of which nothing is measured.
+    pub streams: Option<Streams>,
     /// One-way delay of an access link of its own at the sender; adds twice this to the round-trip time.
     /// Default: none.
     pub access_delay: Option<Duration>,

@@ -19,7 +19,7 @@ pub(crate) use app::{APP_RATES, AppRateSpec};
 pub(crate) use buffer::Buffer;
 pub(crate) use columns::{Columns, LOSS_UNITS, RATE_UNITS, TIME_UNITS, Units, words};
 pub(crate) use delay::{DELAYS, DelaySpec};
-pub(crate) use flow::{AppSpec, CcSpec, Direction, Elsewhere, FlowSpec, Preset, RouteSpec};
+pub(crate) use flow::{AppSpec, CcSpec, Direction, Elsewhere, FlowSpec, Preset, RouteSpec, STREAMS};
 pub(crate) use kind::{
     AGGREGATE, ECN_FAULT, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LOSS_TRACES, LossSpec, POLICER, QueueSpec,
     REORDER, ReorderSpec, SHARE, ShareSpec, WIFI,

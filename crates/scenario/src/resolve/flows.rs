@@ -5,7 +5,7 @@ use super::network::{Network, Role};
 use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
 use crate::Flow;
 use crate::error::suggest;
-use crate::file::{APP_RATES, AppRateSpec, AppSpec, CcSpec, Direction, FlowSpec, RateSpec};
+use crate::file::{APP_RATES, AppRateSpec, AppSpec, CcSpec, Direction, FlowSpec, RateSpec, STREAMS};
 use crate::key_path::KeyPath;
 use dumbbell_cc::Recipe;
 use dumbbell_parameters::check;
@@ -83,8 +83,7 @@ impl Context<'_> {
         let access = self.access(spec, at, network);
         let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, at, network)?;
-        let (algorithm, transport, access) = (algorithm?, transport?, access?);
-        let (schedule, reader) = (schedule?, reader?);
+        let (algorithm, transport, access, schedule, reader) = (algorithm?, transport?, access?, schedule?, reader?);
         if !timely || !self.may_read_slowly(spec, &transport, at) {
             return None;
         }
@@ -124,6 +123,7 @@ impl Context<'_> {
                 app_rate: spec.app_rate().map(Rate::as_bits_per_sec),
                 app_schedule: schedule.clone(),
                 read_schedule: reader.clone(),
+                streams: spec.streams,
                 app_write: spec.app.as_ref().and_then(|app| app.write).map(Bytes::as_u64),
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
@@ -143,6 +143,17 @@ impl Context<'_> {
         let message = "the receiver of this flow has no window that a reader could close";
         self.report.key(&at.key("read_rate"), message, "use transport = \"tcp\", or remove `read_rate`");
         false
+    }
+
+    /// Refuses streams over endpoints that have none.
+    fn check_streams(&mut self, spec: &FlowSpec, transport: &TransportConfig, at: &KeyPath) {
+        let Some(streams) = spec.streams else { return };
+        let at = at.key("streams");
+        self.declared(&STREAMS, Some(streams), &at);
+        if !matches!(transport.protocol, Protocol::Tcp | Protocol::Quic) {
+            let message = format!("`streams` means nothing over \"{}\", which has none", transport.protocol.name());
+            self.report.key(&at, message, "use transport = \"quic\" or \"tcp\", or remove `streams`");
+        }
     }
 
     /// The rate of an application that changes; `None` when that found problems.
@@ -267,9 +278,10 @@ impl Context<'_> {
         }
     }
 
-    /// Refuses applications that write more than once in the shortest time there is.
+    /// Refuses applications that write more than once in the shortest time there is, and streams where there are none.
     fn check_application(&mut self, spec: &FlowSpec, transport: &TransportConfig, at: &KeyPath) {
         const NANOSECONDS: u64 = 1_000_000_000;
+        self.check_streams(spec, transport, at);
         let write = spec.app.as_ref().and_then(|app| app.write).filter(|write| *write > Bytes::ZERO);
         let bytes = write.map_or(u64::from(transport.mss), Bytes::as_u64);
         let fastest = Rate::from_bits_per_sec(bytes.saturating_mul(8 * NANOSECONDS));

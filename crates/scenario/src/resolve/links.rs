@@ -90,7 +90,7 @@ impl Context<'_> {
     }
 
     /// Checks parameters that stand in the table at `at` against their declarations.
-    fn declared(&mut self, parameters: &[Parameter], values: Option<impl Serialize>, at: &KeyPath) {
+    pub(super) fn declared(&mut self, parameters: &[Parameter], values: Option<impl Serialize>, at: &KeyPath) {
         if let Some(values) = values {
             self.report.parameters(at, check(parameters, &values));
         }

@@ -6,6 +6,8 @@ use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::Phase;
 use crate::packet::{Kind, Packet};
+use crate::streams::Part;
+use dumbbell_transport::quic::QuicPacket;
 use dumbbell_transport::{Handshake, SetUp};
 use dumbbell_units::Time;
 
@@ -127,16 +129,31 @@ impl Engine<'_> {
     /// Data reaches its receiver, whose application may have waited for it. Nothing is taken ahead of its time.
     #[inline(never)]
     fn deliver_awaited(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        let part = if self.flows[index].streams.is_some() { self.part(packet) } else { None };
         if packet.kind == Kind::Awaited {
             self.deliver_segment(packet, Followers::NONE);
         } else {
             self.deliver_datagram(self.now, packet);
         }
-        let index = packet.flow as usize;
-        let flow = &self.flows[index];
+        let flow = &mut self.flows[index];
+        if let (Some(part), Some(streams)) = (part, &mut flow.streams) {
+            let in_order = flow.ends.received().delivered_segments;
+            streams.arrive(self.now, part, in_order, self.is_measuring);
+        }
         if flow.ends.received().delivered_bytes >= flow.awaited {
             self.transfer_arrived(index);
         }
+    }
+
+    /// The data in a packet; `None` for a probe without any.
+    fn part(&self, packet: &Packet) -> Option<Part> {
+        if packet.kind == Kind::Awaited {
+            let segment = packet.segment();
+            return (segment.len > 0).then(|| Part { number: segment.seq.into(), sent_at: segment.sent_at });
+        }
+        let arrival = packet.arrival(self.payloads.get(packet.attachment()?));
+        QuicPacket::decode(arrival).map(|data| Part { number: data.seq.into(), sent_at: data.sent_at })
     }
 
     /// An ACK reaches its sender.

@@ -99,7 +99,7 @@ impl Engine<'_> {
         }
         let mut parts = Parts::default();
         parts[FLOWS] = self.memory.fixed;
-        parts[SENDERS] = self.flows.iter().map(|flow| flow.ends.memory()).sum();
+        parts[SENDERS] = self.flows.iter().map(|flow| flow.ends.memory() + flow.streams_memory()).sum();
         parts[PACKETS] = self.media.iter().map(|medium| medium.memory()).sum::<u64>() + self.gathered.memory();
         parts[CONTENTS] = self.sacks.memory() + self.payloads.memory();
         parts[HISTOGRAMS] = self.flows.iter().map(|flow| flow.histograms() as u64).sum();

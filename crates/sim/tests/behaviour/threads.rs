@@ -255,3 +255,16 @@ fn the_controller_that_fails_first_ends_the_run_on_threads_too() {
         assert_eq!(run_on_threads(&scenario, bounds(), threads).unwrap_err().to_string(), one);
     }
 }
+
+#[test]
+fn messages_of_several_streams_are_those_of_one_thread() {
+    assert_same_on(
+        [2, 3],
+        r#"
+        duration = "6s"
+        warmup = "1s"
+        path = { rate = "40mbit", rtt = "40ms", buffer = "0.5bdp" }
+        flows = [{ cc = "cubic", count = 3, streams = { count = 4, size = "50kB" } }, { cc = "reno" }]
+        "#,
+    );
+}

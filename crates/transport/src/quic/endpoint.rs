@@ -157,8 +157,9 @@ impl QuicPacket {
         }
     }
 
+    /// Reads a packet of data as it arrives; `None` for what is none.
     #[inline]
-    fn decode(packet: Arrival<'_>) -> Option<QuicPacket> {
+    pub fn decode(packet: Arrival<'_>) -> Option<QuicPacket> {
         let (bytes, mut rest) = packet.payload.split_first_chunk::<{ QuicPacket::BYTES }>()?;
         let bits = bytes[16];
         let mut known_up_to = None;
