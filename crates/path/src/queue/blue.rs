@@ -59,9 +59,14 @@ impl Described for Blue {
     fn resolve(self, link: &LinkContext) -> Result<Blue, Problem> {
         let Some(level) = self.threshold else { return Ok(self) };
         let bytes = link.bytes("threshold", level, Bytes::new(FULL_PACKET.into()))?;
-        let holds = link.limit.bytes.is_some_and(|limit| bytes.as_u64() >= limit);
-        if bytes == Bytes::ZERO || holds {
-            let wrong = if holds { "as much as the buffer holds, which never waits" } else { "nothing" };
+        let limits = [
+            link.limit.bytes,
+            link.limit.packets.map(|packets| packets.saturating_mul(FULL_PACKET.into())),
+            link.limit.time.zip(link.rate).map(|(time, rate)| rate.bytes_in(time).as_u64()),
+        ];
+        let is_never_passed = limits.into_iter().flatten().any(|limit| limit > 0 && bytes.as_u64() >= limit);
+        if bytes == Bytes::ZERO || is_never_passed {
+            let wrong = if is_never_passed { "as much as the buffer holds, which never waits" } else { "nothing" };
             let help = "allowed: at least a byte, and less than `buffer`; leave it out for overflow alone";
             return Err(Problem::value("threshold", format!("a threshold of {level} is {wrong}"), help));
         }
@@ -240,6 +245,8 @@ mod tests {
         let refused =
             |threshold| Blue { threshold: Some(threshold), ..Blue::default() }.resolve(&link).unwrap_err().key;
         assert_eq!([refused(Level::Packets(0)), refused(Level::Packets(10))], ["threshold", "threshold"]);
+        let in_packets = LinkContext { limit: ten_packets(), ..LinkContext::default() };
+        assert!(Blue { threshold: Some(Level::Packets(10)), ..Blue::default() }.resolve(&in_packets).is_err());
         let nine = Blue { threshold: Some(Level::Packets(9)), ..Blue::default() }.resolve(&link).unwrap();
         assert_eq!(nine.threshold, Some(Level::Bytes(Bytes::new(13_500))));
     }

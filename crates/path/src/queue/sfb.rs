@@ -15,7 +15,7 @@
 //! which sends more than `penalty_rate` gets nothing once the burst is over; here it gets the rate, as tc-sfb(8) says.
 
 use super::{Arrival, Discipline, Gate, Queue, Verdict};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use crate::packet::Ecn;
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Duration, Ratio, Rng, Time};
@@ -24,6 +24,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 const LEVELS: usize = 8;
+/// The longest warm-up where none is given.
+const WARMUP: Duration = Duration::from_secs(60);
 const BINS: usize = 16;
 /// Above this probability marks would no longer do.
 const MARK_UP_TO: f64 = 0.5;
@@ -49,8 +51,12 @@ pub struct Sfb {
     #[schemars(extend("x-at-most" = "1000h", "x-source" = "tc-sfb: rehash"))]
     pub rehash_interval: Duration,
     /// Time before that in which the bins of the next hash see inelastic flows.
-    #[schemars(extend("x-at-most" = "1000h", "x-source" = "tc-sfb: db"))]
-    pub warmup: Duration,
+    #[schemars(extend(
+        "x-default" = "`\"60s\"`, but a tenth of a `rehash_interval` of less than 600 s",
+        "x-at-most" = "1000h",
+        "x-source" = "tc-sfb: db, 60 s"
+    ))]
+    pub warmup: Option<Duration>,
     /// Packets a second that inelastic flows may send together.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "packets/s", "x-source" = "tc-sfb: penalty_rate"))]
     pub penalty_rate: u32,
@@ -70,7 +76,7 @@ impl Default for Sfb {
             increment: Ratio::new(0.000_5).unwrap_or_default(),
             decrement: Ratio::new(0.000_05).unwrap_or_default(),
             rehash_interval: Duration::from_secs(600),
-            warmup: Duration::from_secs(60),
+            warmup: None,
             penalty_rate: 10,
             penalty_burst: 20,
             ecn: true,
@@ -83,16 +89,18 @@ impl Described for Sfb {
     const SOURCE: &'static str = "Feng, Shin, Kandlur and Saha, The BLUE active queue management algorithms, 2002; Linux \
                                   6.18, net/sched/sch_sfb.c";
 
-    fn resolve(self, _: &crate::catalog::LinkContext) -> Result<Sfb, Problem> {
+    fn resolve(self, _: &LinkContext) -> Result<Sfb, Problem> {
         if self.bin_size > self.max {
             let message = format!("bins of {} packets never fill up to {}", self.max, self.bin_size);
             return Err(Problem::value("bin_size", message, "allowed: at most `max`"));
         }
-        if self.rehash_interval > Duration::ZERO && self.warmup >= self.rehash_interval {
-            let message = format!("{} are no time before a rehash every {}", self.warmup, self.rehash_interval);
+        let tenth = Duration::from_nanos(self.rehash_interval.as_nanos() / 10);
+        let warmup = self.warmup.unwrap_or(tenth.min(WARMUP));
+        if warmup > Duration::ZERO && warmup >= self.rehash_interval {
+            let message = format!("{warmup} are no time before a rehash every {}", self.rehash_interval);
             return Err(Problem::value("warmup", message, "allowed: less than `rehash_interval`"));
         }
-        Ok(self)
+        Ok(Sfb { warmup: Some(warmup), ..self })
     }
 
     fn in_words(&self) -> String {
@@ -252,7 +260,7 @@ impl State {
             self.in_force = 1 - self.in_force;
             self.hashed_at = now;
         }
-        now > self.hashed_at + rehash_interval.saturating_sub(warmup)
+        now > self.hashed_at + rehash_interval.saturating_sub(warmup.unwrap_or_default())
     }
 
     /// What becomes of a packet, and which bins of the next hash it counts in if it passes.
@@ -418,7 +426,7 @@ mod tests {
     fn the_next_hash_knows_inelastic_flows_before_it_is_in_force() {
         let parameters = Sfb {
             rehash_interval: Duration::from_secs(10),
-            warmup: Duration::from_secs(5),
+            warmup: Some(Duration::from_secs(5)),
             increment: Ratio::new(0.01).unwrap(),
             decrement: Ratio::ZERO,
             bin_size: 1,
@@ -466,10 +474,14 @@ mod tests {
 
     #[test]
     fn bins_have_to_fill_and_a_warm_up_has_to_end() {
-        let refused = |sfb: Sfb| sfb.resolve(&crate::catalog::LinkContext::default()).map_err(|p| p.key).err();
+        let resolved = |sfb: Sfb| sfb.resolve(&LinkContext::default()).map_err(|problem| problem.key);
+        let refused = |sfb: Sfb| resolved(sfb).err();
         assert_eq!(refused(Sfb { bin_size: 26, ..Sfb::default() }).as_deref(), Some("bin_size"));
-        let warmup = Duration::from_secs(600);
+        let warmup = Some(Duration::from_secs(600));
         assert_eq!(refused(Sfb { warmup, ..Sfb::default() }).as_deref(), Some("warmup"));
-        assert_eq!(refused(Sfb { warmup, rehash_interval: Duration::ZERO, ..Sfb::default() }), None);
+        let of = |seconds| Sfb { rehash_interval: Duration::from_secs(seconds), ..Sfb::default() };
+        assert_eq!(refused(Sfb { warmup, ..of(0) }).as_deref(), Some("warmup"), "there is no rehash");
+        let warmup = |seconds| resolved(of(seconds)).unwrap().warmup.unwrap();
+        assert_eq!([0, 30, 600, 6_000].map(warmup), [0, 3, 60, 60].map(Duration::from_secs));
     }
 }

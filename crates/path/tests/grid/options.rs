@@ -31,7 +31,7 @@ pub const QUEUES: [&str; 55] = [
     r#"{"kind": "adaptive-red", "target": "3ms", "ecn": true, "min": "3000B", "max": "9000B", "weight": "25%"}"#,
     r#"{"kind": "blue"}"#,
     r#"{"kind": "blue", "increment": "10%", "decrement": "5%", "freeze_time": "2ms", "ecn": true}"#,
-    r#"{"kind": "blue", "increment": "10%", "decrement": "1%", "freeze_time": "4ms", "threshold": "3packets"}"#,
+    r#"{"kind": "blue", "increment": "10%", "decrement": "1%", "freeze_time": "4ms", "threshold": "1000B"}"#,
     r#"{"kind": "sfb"}"#,
     r#"{"kind": "sfb", "max": 4, "bin_size": 2, "increment": "10%", "decrement": "2%", "ecn": false}"#,
     r#"{"kind": "sfb", "bin_size": 1, "increment": "20%", "decrement": "10%", "rehash_interval": "40ms", "warmup": "20ms", "penalty_rate": 100, "penalty_burst": 2}"#,
