@@ -215,6 +215,7 @@ impl Controller for PythonController {
         Needs {
             reductions: self.has(Hook::BeginsReduction),
             timestamps: self.has(Hook::AckTimestamps),
+            marks: false,
             proportional: 0,
         }
     }
