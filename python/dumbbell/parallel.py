@@ -180,7 +180,7 @@ def _processes(points: Sequence[_core.Point], workers: int) -> Processes | None:
     """Processes for several points of algorithms in Python, all of which another process can load."""
     if workers < 2:
         return None
-    texts = {text for point in points for key, text, _ in point.own_algorithms if key == "python"}
+    texts = {text for point in points for key, text, _ in point.loaded_algorithms if key == "python"}
     if not texts or not all(map(own.is_loaded_elsewhere, texts)):
         return None
     from dumbbell.processes import Processes

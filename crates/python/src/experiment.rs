@@ -3,7 +3,7 @@
 use crate::own;
 use crate::table::Table;
 use crate::{RunCancelled, RunError, ScenarioError};
-use dumbbell_cc::catalog::{Entry, Origin};
+use dumbbell_cc::catalog::Entry;
 use dumbbell_path::LinkRate;
 use dumbbell_scenario as scenario;
 use dumbbell_sim::{Bounds, RunSummary, SeriesSink, run_on_threads, why_one_thread};
@@ -133,14 +133,22 @@ impl Point {
     /// Its algorithms that are not part of this program: key, what names them, and the digest of their code.
     #[getter]
     fn own_algorithms(&self) -> Vec<(&'static str, String, String)> {
+        if self.inner.loaded_algorithms().is_empty() {
+            return Vec::new();
+        }
         let mut found = Vec::new();
-        for (origin, entry) in own_algorithms(&self.inner.scenario()) {
-            let named = (origin.key, origin.text.clone(), entry.about().digest.clone());
+        for named in own_algorithms(&self.inner.scenario()).filter_map(named) {
             if !found.contains(&named) {
                 found.push(named);
             }
         }
         found
+    }
+
+    /// Those of all points of its experiment, which costs nothing to ask.
+    #[getter]
+    fn loaded_algorithms(&self) -> Vec<(&'static str, String, String)> {
+        self.inner.loaded_algorithms().iter().filter_map(|entry| named(entry)).collect()
     }
 
     /// Number of the repetition, from 0.
@@ -522,13 +530,19 @@ mod linux {
 }
 
 /// The algorithms of flows that are not part of this program.
-fn own_algorithms(scenario: &scenario::Scenario) -> impl Iterator<Item = (&Origin, &Entry)> {
+fn own_algorithms(scenario: &scenario::Scenario) -> impl Iterator<Item = &Entry> {
     let flows = scenario.flows.iter().chain(scenario.traffic.iter().map(|traffic| traffic.flow()));
-    flows.filter_map(|flow| Some((flow.cc.entry().origin()?, flow.cc.entry())))
+    flows.map(|flow| flow.cc.entry()).filter(|entry| entry.origin().is_some())
+}
+
+/// Key, what names it, and the digest of its code.
+fn named(entry: &Entry) -> Option<(&'static str, String, String)> {
+    let origin = entry.origin()?;
+    Some((origin.key, origin.text.clone(), entry.about().digest.clone()))
 }
 
 fn has_python(scenario: &scenario::Scenario) -> bool {
-    own_algorithms(scenario).any(|(origin, _)| origin.key == own::KEY)
+    own_algorithms(scenario).filter_map(Entry::origin).any(|origin| origin.key == own::KEY)
 }
 
 fn run_error(error: dumbbell_sim::RunError) -> PyErr {

@@ -8,8 +8,8 @@ use crate::resolve::{Loader, Resolved, resolve};
 use crate::sweep::Sweep;
 use crate::tree::Node;
 use dumbbell_cc::Catalog;
+use dumbbell_cc::catalog::Entry;
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// So many combinations stay resolved: more than most machines run at a time.
@@ -36,9 +36,9 @@ impl Combinations {
         self.sweep.len()
     }
 
-    /// The files that algorithms were loaded from.
-    pub(crate) fn algorithm_files(&self) -> Vec<PathBuf> {
-        self.loader.algorithm_files()
+    /// The algorithms that were loaded from elsewhere.
+    pub(crate) fn loaded_algorithms(&self) -> Vec<Arc<Entry>> {
+        self.loader.loaded_algorithms()
     }
 
     /// How often each of them runs.

@@ -8,6 +8,7 @@ use crate::sweep::{Sweep, seed_of};
 use crate::tree::Node;
 use crate::{Scenario, canonical, explain, include};
 use dumbbell_cc::Catalog;
+use dumbbell_cc::catalog::Entry;
 use dumbbell_path::LinkRate;
 use dumbbell_path::synth::CellularModel;
 use std::path::PathBuf;
@@ -133,7 +134,12 @@ impl Experiment {
 
     /// The files that its algorithms were loaded from.
     pub fn algorithm_files(&self) -> Vec<PathBuf> {
-        self.points.first().map(|point| point.combinations.algorithm_files()).unwrap_or_default()
+        let loaded = self.points.first().map(Point::loaded_algorithms).unwrap_or_default();
+        let origins = loaded.iter().filter_map(|entry| entry.origin());
+        let mut files: Vec<PathBuf> = origins.flat_map(|origin| origin.files.iter().cloned()).collect();
+        files.sort();
+        files.dedup();
+        files
     }
 
     /// All runs in order: the first swept key varies slowest, repetitions fastest. At least one.
@@ -171,6 +177,11 @@ impl Point {
     /// The swept keys and their values at this point; empty without a sweep.
     pub fn label(&self) -> Vec<(String, serde_json::Value)> {
         self.combinations.label(self.combination)
+    }
+
+    /// The algorithms that this experiment has loaded from elsewhere, for any of its points. It costs nothing to ask.
+    pub fn loaded_algorithms(&self) -> Vec<Arc<Entry>> {
+        self.combinations.loaded_algorithms()
     }
 
     /// What the engine runs, made on demand. Points share traces, what flows have in common, and the recipes of algorithms.

@@ -311,7 +311,7 @@ impl Catalog {
         self.known(name).map(|entry| &**entry)
     }
 
-    /// The same for whoever keeps it.
+    /// What [`Catalog::find`] finds, for whoever keeps it.
     ///
     /// # Errors
     /// As [`Catalog::find`].

@@ -90,14 +90,9 @@ impl Loader {
         locked(&self.loaded).entry(known).or_insert_with(load).clone().map_err(BuildError::Load)
     }
 
-    /// The files that algorithms were loaded from, in their order.
-    pub(crate) fn algorithm_files(&self) -> Vec<PathBuf> {
-        let loaded = locked(&self.loaded);
-        let origins = loaded.values().flatten().filter_map(|entry| entry.origin());
-        let mut files: Vec<PathBuf> = origins.flat_map(|origin| origin.files.iter().cloned()).collect();
-        files.sort();
-        files.dedup();
-        files
+    /// The algorithms that were loaded from elsewhere.
+    pub(crate) fn loaded_algorithms(&self) -> Vec<Arc<Entry>> {
+        locked(&self.loaded).values().flatten().cloned().collect()
     }
 
     /// The recipe for an algorithm with these parameters, which all flows of all points share.
