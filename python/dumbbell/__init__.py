@@ -15,7 +15,7 @@ from dumbbell.catalogue import algorithms
 from dumbbell.compare import compare
 from dumbbell.contract import AckFlags, CaState, Random, parameter
 from dumbbell.grounds import Linux, VoidRunError
-from dumbbell.parallel import ClusterError
+from dumbbell.parallel import ClusterError, WorkerWarning
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
 from dumbbell.storage import DamagedResultWarning, OtherEngineError, OtherEngineWarning, OutputError, ResultError
 from dumbbell.tables import Table
@@ -47,6 +47,7 @@ __all__ = [
     "SweepResult",
     "Table",
     "VoidRunError",
+    "WorkerWarning",
     "__version__",
     "advise",
     "algorithms",

@@ -88,6 +88,7 @@ def sweep(
     threads: int = 1,
     plain: bool = False,
     others: Others = "refuse",
+    verify: float = 0.0,
 ) -> Sweep:
     """Runs every point of an experiment on all cores, or on all of a cluster.
 
@@ -111,6 +112,8 @@ def sweep(
         others: What to do with points in ``out`` that another engine has computed, one built from other sources:
             ``"refuse"`` raises an error before anything runs, ``"keep"`` takes them as they are and runs the rest,
             ``"rerun"`` runs them again, and removes them when the new ones are there.
+        verify: The share of points that are run again on this machine and compared byte by byte, from 0 to 1, where a
+            cluster runs them. A worker that answers otherwise is left out.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
@@ -132,6 +135,7 @@ def sweep(
         threads=threads,
         plain=plain,
         others=others,
+        verify=verify,
     )
 
 
@@ -151,6 +155,7 @@ class Sweep:
         threads: int = 1,
         plain: bool = False,
         others: Others = "refuse",
+        verify: float = 0.0,
     ) -> None:
         _check_threads(threads, linux, plain)
         if client is not None and (linux is not None or jobs is not None or threads != 1 or plain):
@@ -164,7 +169,10 @@ class Sweep:
         self._jobs = jobs
         self._threads = threads
         self._plain = plain
+        if not 0.0 <= verify <= 1.0 or (verify and client is None):
+            raise ValueError(f"verify={verify}: a share from 0 to 1 of what a cluster runs")
         self._others = others
+        self._verify = verify
         self._max_memory = max_memory
         self._out = out
         self._progress = progress
@@ -255,7 +263,9 @@ class Sweep:
             indices.setdefault(self.points[index].content_hash, []).append(index)
         points = [self.points[same[0]] for same in indices.values()]
         keep_traces = (lambda traces: None) if self._archive is None else self._archive.keep_traces
-        running = run_on_cluster(points, self._client, self._max_memory, commits.commit_if_due, keep_traces)
+        running = run_on_cluster(
+            points, self._client, self._max_memory, commits.commit_if_due, keep_traces, self._verify
+        )
         place = Path() if self._out is None else self._out / BATCHES / "worker"
         with closing(running):
             for batch in running:

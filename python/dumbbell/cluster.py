@@ -12,18 +12,21 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dumbbell import _core, memory
+from dumbbell.answers import WrongAnswerError, checked
 from dumbbell.batches import Batch
 from dumbbell.commits import MAX_ROWS
 from dumbbell.jobs import Job, encoded, run_job
-from dumbbell.parallel import PATIENCE_S, ClusterError, engine_digest
+from dumbbell.parallel import PATIENCE_S, ClusterError, WorkerWarning, engine_digest
 from dumbbell.results import BESIDE, SCENARIO, TRACES, Result
 
 if TYPE_CHECKING:
@@ -105,11 +108,14 @@ def run_on_cluster(
     max_memory: memory.Size | None = None,
     idle: Callable[[], None] = lambda: None,
     keep_traces: Callable[[Sequence[tuple[str, str]]], None] = lambda traces: None,
+    verify: float = 0.0,
 ) -> Generator[Batch]:
     """Runs points on the workers of ``client``, yielding them in batches as they finish.
 
     Few more tasks are with the scheduler than run at a time, so that memory does not grow with the sweep.
     ``idle`` is called now and then, and ``keep_traces`` with the traces that a point names, before it runs.
+    A worker whose answer cannot be right is left out, with a :class:`WorkerWarning`, and its points run elsewhere;
+    of all points a share of ``verify`` is run again on this machine and compared.
 
     Raises:
         ClusterError: A worker runs another build of the engine, or the scheduler was lost, or one task several workers.
@@ -133,13 +139,26 @@ def run_on_cluster(
                 _check_scheduler(client)
                 idle()
                 continue
+            if future not in pending:
+                # Its worker was left out since.
+                continue
             pending.remove(future)
-            outcome = _outcome(future, client)
-            for batch in outcome.decoded():
-                pace.add(len(batch.metas), outcome.seconds / len(outcome.batches))
+            asked = tasks.asked.pop(future)
+            try:
+                outcome, batches = _outcome(future, client, asked, verify)
+            except WrongAnswerError as error:
+                tasks.again(asked.values())
+                for other in _leave_out(client, future, pending, str(error)):
+                    pending.remove(other)
+                    tasks.again(tasks.asked.pop(other).values())
+                continue
+            finally:
+                future.release()
+            for batch in batches:
+                pace.add(len(batch.metas), outcome.seconds / len(batches))
                 yield batch
             if outcome.error is not None:
-                yield from _finished(done)
+                yield from _finished(done, client, tasks, verify)
                 raise outcome.error
     finally:
         try:
@@ -164,6 +183,8 @@ class _Tasks:
     ) -> None:
         self._client = client
         self._waiting = iter(points)
+        self.asked: dict[Future, Mapping[str, _core.Point]] = {}
+        """The points of each task that is with the scheduler, by their hashes."""
         self._max_memory = max_memory
         self._keep_traces = keep_traces
         self._traces: dict[str, Future] = {}
@@ -178,9 +199,14 @@ class _Tasks:
             self._threads = time.monotonic(), threads
         return threads
 
+    def again(self, points: Iterable[_core.Point]) -> None:
+        """Takes back points that another worker is to run."""
+        self._waiting = chain(points, self._waiting)
+
     def submit(self, size: int) -> Future | None:
         """Gives ``size`` points to the scheduler; ``None`` if there are none left."""
         jobs: list[Job] = []
+        asked: dict[str, _core.Point] = {}
         names: set[str] = set()
         while len(jobs) < size and (point := next(self._waiting, None)) is not None:
             text, traces = point.resolved_toml_beside(BESIDE)
@@ -189,11 +215,14 @@ class _Tasks:
                 names.add(name)
                 if name not in self._traces:
                     self._traces[name] = self._client.submit(_same, content, key=f"dumbbell-{name}")
+            asked[point.content_hash] = point
             jobs.append(Job(text, point.content_hash, point.label, point.repeat, point.settings))
         if not jobs:
             return None
         traces_of_jobs = {name: self._traces[name] for name in sorted(names)}
-        return self._client.submit(work, jobs, engine_digest(), self._max_memory, traces_of_jobs, pure=False)
+        future = self._client.submit(work, jobs, engine_digest(), self._max_memory, traces_of_jobs, pure=False)
+        self.asked[future] = asked
+        return future
 
 
 def work(
@@ -268,30 +297,50 @@ def _same(content: str) -> str:
     return content
 
 
-def _outcome(future: Future, client: Client) -> Outcome:
+def _outcome(
+    future: Future, client: Client, asked: Mapping[str, _core.Point], verify: float
+) -> tuple[Outcome, list[Batch]]:
+    """What a task has finished, looked through; raises :class:`WrongAnswerError`."""
     from distributed import KilledWorker
 
     try:
         with _scheduler_needed(client):
-            outcome: Outcome = future.result()
-        return outcome
+            outcome = future.result()
     except KilledWorker as error:
         raise ClusterError(
             f"a task was given up after {error.allowed_failures + 1} workers were lost with it, the last "
             f"{error.last_worker.address}\n"
             "  help: look into the workers' logs; runs may need more memory than the workers have (--max-memory)"
         ) from None
-    finally:
-        future.release()
+    return outcome, checked(outcome, asked, verify)
 
 
-def _finished(done: queue.SimpleQueue[Future]) -> Iterator[Batch]:
+def _leave_out(client: Client, future: Future, pending: Collection[Future], problem: str) -> list[Future]:
+    """Gives no more tasks to the worker that has answered so, of whom the scheduler tells who that was.
+
+    Returns its other tasks, also those that it has finished: leaving, it would hand them on to other workers.
+    """
+    with _scheduler_needed(client):
+        holders = client.who_has([future, *pending])
+        addresses = set(holders.get(future.key, ()))
+        shown = ", ".join(sorted(addresses)) or "a worker that is gone"
+        warnings.warn(f"{shown} has answered with {problem}: it is left out", WorkerWarning, stacklevel=2)
+        if not set(client.nthreads()) - addresses:
+            raise ClusterError(f"no worker is left: {shown} has answered with {problem}")
+        running = {key for address in addresses for key in client.processing([address]).get(address, ())}
+        others = [one for one in pending if one.key in running or addresses & set(holders.get(one.key, ()))]
+        client.cancel(others)
+        client.retire_workers(list(addresses), close_workers=True)
+    return others
+
+
+def _finished(done: queue.SimpleQueue[Future], client: Client, tasks: _Tasks, verify: float) -> Iterator[Batch]:
     """What other tasks have finished when one has failed."""
     while not done.empty():
         future = done.get()
         if future.status == "finished":
-            outcome: Outcome = future.result()
-            yield from outcome.decoded()
+            with suppress(WrongAnswerError):
+                yield from _outcome(future, client, tasks.asked.pop(future), verify)[1]
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from dumbbell import _core, interrupts, storage
 from dumbbell.grounds import VoidRunError
-from dumbbell.parallel import ClusterError
+from dumbbell.parallel import ClusterError, WorkerWarning
 from dumbbell.printable import printable
 from dumbbell.storage import DamagedResultWarning, OtherEngineWarning
 
@@ -59,14 +59,18 @@ class Commands(TyperGroup):
             raise
 
 
+_TOLD = (DamagedResultWarning, OtherEngineWarning, WorkerWarning)
+"""Warnings of Dumbbell that a command shows as a line each."""
+
+
 @contextmanager
 def reporting_errors() -> Iterator[None]:
     """Turns errors of the user into a message on standard error and exit status 2."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning(warnings.showwarning)
-            warnings.simplefilter("always", DamagedResultWarning)
-            warnings.simplefilter("always", OtherEngineWarning)
+            for category in _TOLD:
+                warnings.simplefilter("always", category)
             yield
     except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError, ClusterError) as error:
         fail(str(error))
@@ -153,7 +157,7 @@ def _show_warning(other: Callable[..., None]) -> Callable[..., None]:
     """Shows a warning of Dumbbell as a line, and any other as ever."""
 
     def show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-        if issubclass(category, DamagedResultWarning | OtherEngineWarning):
+        if issubclass(category, _TOLD):
             note(str(message))
         else:
             other(message, category, *rest, **named)

@@ -35,6 +35,10 @@ class ClusterError(Exception):
     # Here, because whoever only has to know it by name need not import what runs on clusters.
 
 
+class WorkerWarning(UserWarning):
+    """A worker of a cluster has answered with what cannot be right, and is left out; the message names it."""
+
+
 def engine_digest() -> str:
     """Digest of the sources of the engine, so that results of another one can be told apart.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import pytest
 
 import dumbbell as db
 from conftest import SWEEP, Cli
-from dumbbell import Sweep, batches, cluster, commits, experiment, parallel
+from dumbbell import Sweep, answers, batches, cluster, commits, experiment, parallel
 from dumbbell.jobs import Job
 from load import PATIENCE_S, wait_until
 
@@ -338,3 +340,104 @@ def _scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
         for process in processes:
             process.kill()
             process.wait()
+
+
+def answered(points: Sequence[Any]) -> cluster.Outcome:
+    """What an honest worker answers."""
+    jobs = [Job(point.resolved_toml, point.content_hash, point.label, point.repeat, point.settings) for point in points]
+    return cluster.work(jobs, parallel.engine_digest(), None, {}, 1)
+
+
+def rewritten(outcome: cluster.Outcome, table: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> cluster.Outcome:
+    """The answer with another table in its first batch, well-formed."""
+    files = dict(outcome.batches[0])
+    content = io.BytesIO()
+    change(pl.read_parquet(io.BytesIO(files[f"{table}.parquet"]))).write_parquet(content)
+    return dataclasses.replace(outcome, batches=[files | {f"{table}.parquet": content.getvalue()}])
+
+
+def times_a_thousand(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.col("goodput_mbps") * 1000)
+
+
+def test_an_answer_that_cannot_be_right_is_refused_with_its_reason() -> None:
+    points = experiment.load(MANY, set={"sweep": {"repeat": 2}}).points
+    asked = {point.content_hash: point for point in points}
+    honest = answered(points)
+    (batch,) = answers.checked(honest, asked, 1.0)
+    assert [meta.content_hash for meta in batch.metas] == list(asked)
+
+    def without_table(outcome: cluster.Outcome) -> cluster.Outcome:
+        files = {name: content for name, content in outcome.batches[0].items() if name != "flows.parquet"}
+        return dataclasses.replace(outcome, batches=[files])
+
+    wrong: list[tuple[object, str]] = [
+        ("done", "no batches of points, but str"),
+        (None, "no batches of points, but NoneType"),
+        (dataclasses.replace(honest, batches=[]), "2 of 2 points missing"),
+        (answered(points[:1]), "1 of 2 points missing"),
+        (dataclasses.replace(honest, batches=[*honest.batches] * 2), "a point twice"),
+        (dataclasses.replace(honest, batches=[{"flows.parquet": b"PAR1"}]), "a batch that cannot be read"),
+        (without_table(honest), "a batch without its table `flows`"),
+        (rewritten(honest, "points", lambda frame: frame.with_columns(engine=pl.lit("0" * 16))), "another engine"),
+        (rewritten(honest, "points", lambda frame: frame.with_columns(content_hash=pl.lit("0" * 64))), "nobody asked"),
+        (
+            rewritten(honest, "flows", lambda frame: frame.with_columns(mean_rtt_ms=pl.lit(-1.0))),
+            r"`flows\.mean_rtt_ms",
+        ),
+        (
+            rewritten(honest, "flows", lambda frame: frame.with_columns(pl.col("delivered_bytes_total") * 1000)),
+            "more `delivered_bytes_total` than `throughput_bytes_total`",
+        ),
+        (rewritten(honest, "flows", times_a_thousand), "other `flows` than a run of"),
+    ]
+    for answer, reason in wrong:
+        with pytest.raises(answers.WrongAnswerError, match=reason):
+            answers.checked(answer, asked, 1.0)
+
+
+def test_a_worker_with_wrong_numbers_is_named_and_left_out_and_the_figures_are_right() -> None:
+    def lie() -> None:
+        import io
+        from typing import cast
+
+        import polars as pl
+
+        import dumbbell.cluster
+
+        honest = dumbbell.cluster.work
+
+        def work(*arguments: Any) -> Any:
+            outcome = honest(*arguments)
+            for files in cast("list[dict[str, bytes]]", outcome.batches):
+                content = io.BytesIO()
+                flows = pl.read_parquet(io.BytesIO(files["flows.parquet"]))
+                flows.with_columns(pl.col("goodput_mbps") * 1000).write_parquet(content)
+                files["flows.parquet"] = content.getvalue()
+            return outcome
+
+        dumbbell.cluster.work = work  # type: ignore[assignment]
+
+    with (
+        _settings(),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as local,
+        distributed.Client(local.scheduler_address, set_as_default=False) as client,
+    ):
+        client.wait_for_workers(2, timeout=PATIENCE_S)
+        address = min(client.nthreads())
+        client.run(lie, workers=[address])
+        with pytest.warns(db.WorkerWarning, match=rf"{address} has answered with other `flows` than a run of"):
+            swept = db.sweep(MANY, client=client, verify=1.0).collect()
+        assert address not in client.nthreads()
+    ours = db.sweep(MANY).collect()
+    assert swept.flows.to_polars()["goodput_mbps"].equals(ours.flows.to_polars()["goodput_mbps"])
+
+
+def test_what_is_verified_is_a_share_of_what_a_cluster_runs(dumbbell: Cli, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a share from 0 to 1 of what a cluster runs"):
+        db.sweep(MANY, verify=0.5)
+    file = tmp_path / "one.toml"
+    file.write_text('duration = "1s"\npath = { rate = "1mbit", rtt = "20ms" }\nflows = [{ cc = "reno" }]\n')
+    for options, said in ((("--verify", "many"), "write a share such as 1%"), (("--verify", "1%"), "with --cluster")):
+        refused = dumbbell("run", file, *options)
+        assert refused.status == 2 and said in refused.err

@@ -56,6 +56,12 @@ Plain = Annotated[
 ]
 Keep = Annotated[bool, typer.Option("--keep", help="Take points in --out as they are that another engine has made.")]
 Rerun = Annotated[bool, typer.Option("--rerun", help="Run points in --out again that another engine has made.")]
+Verify = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE", help="With --cluster: run such a share of points again here and compare, such as 1%."
+    ),
+]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
@@ -96,6 +102,7 @@ class Limits(NamedTuple):
     threads: int = 1
     plain: bool = False
     others: Others = "refuse"
+    verify: float = 0.0
 
 
 class Output(NamedTuple):
@@ -171,10 +178,25 @@ def others(*, keep: bool, rerun: bool) -> Others:
     return "keep" if keep else "rerun" if rerun else "refuse"
 
 
+def share(text: str | None) -> float:
+    """The share that an option says, 0 without one."""
+    if text is None:
+        return 0.0
+    try:
+        value = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        value = -1.0
+    if not 0.0 < value <= 1.0:
+        fail(f"--verify {text}: write a share such as 1% or 0.01")
+    return value
+
+
 @contextmanager
 def cluster(address: str | None, limits: Limits) -> Iterator[Limits]:
     """The limits with a client of the scheduler at ``address``, if there is one, for the length of a block."""
     if address is None:
+        if limits.verify:
+            fail("--verify goes with --cluster: leave it out")
         yield limits
         return
     if limits.jobs is not None or limits.linux is not None or limits.threads != 1 or limits.plain:

@@ -46,6 +46,7 @@ def run(
     cluster: options.Cluster = None,
     keep: options.Keep = False,
     rerun: options.Rerun = False,
+    verify: options.Verify = None,
 ) -> None:
     """Run experiment files."""
     if files.count(STANDARD_INPUT) > 1:
@@ -58,6 +59,7 @@ def run(
         threads=threads,
         plain=plain,
         others=options.others(keep=keep, rerun=rerun),
+        verify=options.share(verify),
     )
     if limits.linux is not None and (threads != 1 or plain):
         fail(f"{'--plain' if plain else '--threads'} goes with the simulator: leave it out, or --on linux")
