@@ -55,6 +55,11 @@ impl Pacer {
         true
     }
 
+    /// The pacing rate changes at `now`: what is left of a pause takes as long as it does at the new rate.
+    pub fn change_rate(&mut self, now: Time, before: u64, after: u64) {
+        self.next_departure = rescaled(self.next_departure, now, (before, after));
+    }
+
     /// A burst of `bytes` leaves at `now`; with it `sent_segments` have left since the connection began
     /// (`tcp_update_skb_after_send`). If it leaves before its departure time, as probes and timeouts do, the next
     /// departure still counts from that time.
@@ -69,6 +74,18 @@ impl Pacer {
             self.next_departure = departure + Duration::from_nanos(span - lateness.min(span / 2));
         }
     }
+}
+
+/// When a pause ends that would end at `departure`, if the pacing rate becomes another one at `now`. A rate of 0 paces nothing.
+pub(crate) fn rescaled(departure: Time, now: Time, (before, after): (u64, u64)) -> Time {
+    if departure <= now || before == after || before == 0 {
+        return departure;
+    }
+    if after == 0 {
+        return now;
+    }
+    let left = u128::from(departure.since(now).as_nanos()) * u128::from(before) / u128::from(after);
+    now + Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX))
 }
 
 /// The pacing rate of a controller that sets none: a window of data per RTT, with headroom (`tcp_update_pacing_rate`).
@@ -133,6 +150,21 @@ mod tests {
         let mut pacer = Pacer::new(true, false);
         pacer.depart(ms(10), 4_000, RATE, 100);
         assert_eq!(pacer.next_departure(), ms(14));
+    }
+
+    #[test]
+    fn another_rate_changes_what_is_left_of_a_pause_and_nothing_else() {
+        let mut pacer = Pacer::new(true, false);
+        pacer.depart(ms(10), 8_000, RATE, 100);
+        pacer.change_rate(ms(14), RATE, 2 * RATE);
+        assert_eq!(pacer.next_departure(), ms(16), "half of the 4 ms that were left");
+        pacer.change_rate(ms(15), 2 * RATE, RATE / 2);
+        assert_eq!(pacer.next_departure(), ms(19));
+        pacer.change_rate(ms(20), RATE, 9 * RATE);
+        assert_eq!(pacer.next_departure(), ms(19), "a pause that is over stays as it was");
+        pacer.depart(ms(20), 8_000, RATE, 101);
+        pacer.change_rate(ms(21), RATE, 0);
+        assert!(!pacer.forbids(ms(21)), "without a rate nothing waits");
     }
 
     #[test]

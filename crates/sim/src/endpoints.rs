@@ -3,8 +3,8 @@
 use dumbbell_cc::Controller;
 use dumbbell_path::{Ecn, Schedule};
 use dumbbell_transport::{
-    Endpoint, FrameCounts, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig,
-    probe, quic, real_time, udp,
+    Endpoint, FrameCounts, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, Steer,
+    TransportConfig, probe, quic, real_time, udp,
 };
 use dumbbell_units::Time;
 use std::sync::Arc;
@@ -146,6 +146,15 @@ impl Endpoints {
                 stats: sender.stats(),
             }),
             Endpoints::Other(ends) => ends.near.sending(),
+        }
+    }
+
+    /// Somebody outside speaks to the controller of the near end. Returns whether a lever has changed; `None` where
+    /// it has no controller.
+    pub fn steer(&mut self, now: Time, steer: &mut Steer<'_>) -> Option<bool> {
+        match self {
+            Endpoints::Tcp { sender, .. } => Some(sender.steer(now, steer)),
+            Endpoints::Other(ends) => ends.near.steer(now, steer),
         }
     }
 

@@ -11,6 +11,7 @@ mod flow;
 mod packet;
 mod production;
 mod script;
+mod stepper;
 mod streams;
 mod tables;
 
@@ -24,8 +25,10 @@ pub use bounds::{Bounds, Growth, MemoryExceeded, SERIES_CHUNK_BYTES, SeriesSink}
 pub use dumbbell_network::WayError;
 pub use dumbbell_path::Change;
 pub use dumbbell_results::{Column, Names, Table, Values};
+pub use dumbbell_transport::{Sending, Steer};
 pub use engine::Unsplit;
 pub use script::TimedChange;
+pub use stepper::Stepper;
 
 /// Everything one run produced.
 #[derive(Clone, Debug, Default)]

@@ -112,6 +112,10 @@ pub struct Sending<'e> {
     pub stats: SenderStats,
 }
 
+/// What somebody outside of a run says to a controller at an instant: it reads the connection, and may change what the
+/// controller has, and its levers.
+pub type Steer<'s> = dyn FnMut(&mut dyn Controller, &View, &mut Control) + 's;
+
 /// One end of a flow. An end that only answers, or only measures, need not implement what follows `poll_transmit`.
 pub trait Endpoint: Send {
     /// A packet of the other end arrives.
@@ -175,6 +179,12 @@ pub trait Endpoint: Send {
 
     /// Its sending; `None` where no controller governs it.
     fn sending(&self) -> Option<Sending<'_>> {
+        None
+    }
+
+    /// Somebody outside speaks to its controller at `now`, and what that changes holds at once. Returns whether a lever has
+    /// changed; `None` where it has no controller.
+    fn steer(&mut self, _now: Time, _steer: &mut Steer<'_>) -> Option<bool> {
         None
     }
 

@@ -3,6 +3,7 @@
 //! Each packet delays the next one by its length over the pacing rate. A packet may leave up to one alarm granularity
 //! early. When nothing is in flight, an initial burst leaves at once.
 
+use crate::pacer::rescaled;
 use dumbbell_units::{Duration, Time};
 
 /// The pacing clock of a connection.
@@ -53,6 +54,11 @@ impl BurstPacer {
     #[inline]
     pub fn wake(&mut self, now: Time) {
         self.is_blocked &= self.next_departure > now;
+    }
+
+    /// The pacing rate changes at `now`: what is left of a pause takes as long as it does at the new rate.
+    pub fn change_rate(&mut self, now: Time, before: u64, after: u64) {
+        self.next_departure = rescaled(self.next_departure, now, (before, after));
     }
 
     /// A packet of `len` bytes is sent at `now`.

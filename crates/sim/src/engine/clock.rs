@@ -191,7 +191,7 @@ impl Engine<'_> {
         let mut rows = Vec::new();
         for_each_link(&mut self.media, &self.entries, |medium, port| {
             let number = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-            rows.push(link_summary(self.scenario, number, medium, port, self.now));
+            rows.push(link_summary(&self.scenario, number, medium, port, self.now));
         });
         self.measured_links = Some(rows);
     }

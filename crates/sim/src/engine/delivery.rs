@@ -320,7 +320,7 @@ impl Engine<'_> {
                 }
                 Phase::Waiting => {
                     flow.phase = Phase::Connecting;
-                    flow.set_up = Some(Box::new(SetUp::new(now, &self.traffic.spec(self.scenario, index).transport)));
+                    flow.set_up = Some(Box::new(SetUp::new(now, &self.traffic.spec(&self.scenario, index).transport)));
                     self.send_syn(index);
                 }
                 Phase::Connecting => self.repeat_handshake(index),

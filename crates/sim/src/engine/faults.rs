@@ -31,7 +31,7 @@ impl Engine<'_> {
             None => Ok(()),
             Some((fault, flow, controller)) => Err(RunError::Controller {
                 flow,
-                label: self.traffic.spec(self.scenario, flow).label.to_string(),
+                label: self.traffic.spec(&self.scenario, flow).label.to_string(),
                 algorithm: controller.algorithm().to_owned(),
                 at: fault.at,
                 message: fault.message.clone(),

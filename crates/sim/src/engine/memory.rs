@@ -133,7 +133,7 @@ impl Engine<'_> {
         let most = self.flows.iter().enumerate().max_by_key(|(_, flow)| flow.ends.memory());
         let in_flight = |flow: &Flow| flow.ends.sending().map_or(0, |sending| sending.view.packets_out);
         let (flow, packets) = most.map_or((0, 0), |(index, flow)| (index, in_flight(flow)));
-        Growth::Senders { flow, label: self.traffic.spec(self.scenario, flow).label.to_string(), packets }
+        Growth::Senders { flow, label: self.traffic.spec(&self.scenario, flow).label.to_string(), packets }
     }
 
     fn fullest_medium(&mut self) -> Growth {

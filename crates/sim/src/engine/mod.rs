@@ -3,7 +3,7 @@
 //! The modules below have one reason to change each: `turns` is the event loop, `wiring` builds the network from the
 //! scenario, `delivery` takes packets out of media and to their endpoints, `answers` is about receivers, `transmission` takes
 //! packets from endpoints into media, `clock` does what is due at instants that are known beforehand (samples, the measured
-//! interval, scripted changes), `faults` ends the run where a controller has failed, `memory` watches what the run takes of the
+//! interval, scripted changes), `steps` lets it pause for somebody outside, `faults` ends the run where a controller has failed, `memory` watches what the run takes of the
 //! machine, `crowd` has the flows of coming packets fetched where there are thousands.
 
 mod answers;
@@ -17,8 +17,10 @@ mod joined;
 mod memory;
 mod pages;
 mod rounds;
+mod scene;
 mod shares;
 mod spawned;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -26,6 +28,7 @@ mod transmission;
 mod turns;
 mod wiring;
 
+pub(crate) use scene::Scene;
 pub(crate) use shares::Split;
 pub use shares::Unsplit;
 
@@ -40,7 +43,6 @@ use crowd::Crowd;
 use dumbbell_network::{BusyAgenda, Entry, Routes, for_each_link, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
-use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
 use gathered::Gathered;
 use memory::Memory;
@@ -51,7 +53,7 @@ use wiring::Network;
 
 /// A run under way.
 pub(crate) struct Engine<'a> {
-    scenario: &'a Scenario,
+    scenario: Scene<'a>,
     now: Time,
     end: Time,
     media: Media<Packet>,
@@ -95,10 +97,15 @@ pub(crate) struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     /// A run of `scenario` within `bounds`, whose links change as `script` says.
-    pub fn new(scenario: &'a Scenario, script: Vec<TimedChange>, bounds: Bounds<'a>) -> Result<Engine<'a>, RunError> {
-        let checks = Checks::new(scenario, &script, bounds.cancel)?;
+    pub fn new(
+        scenario: impl Into<Scene<'a>>,
+        script: Vec<TimedChange>,
+        bounds: Bounds<'a>,
+    ) -> Result<Engine<'a>, RunError> {
+        let scenario = scenario.into();
+        let checks = Checks::new(&scenario, &script, bounds.cancel)?;
         let build = if bounds.plain { Network::plain } else { Network::new };
-        let mut network = build(scenario, bounds.cancel)?;
+        let mut network = build(&scenario, bounds.cancel)?;
         if script.is_empty() && !bounds.plain {
             network.shorten_ways(|_| false);
             go_on(bounds.cancel)?;
@@ -109,15 +116,15 @@ impl<'a> Engine<'a> {
                 go_on(bounds.cancel)?;
             }
         }
-        let recorder = tables::recorder(scenario, &network.flows);
-        let clock = Clock::new(scenario, &recorder, script)?;
+        let recorder = tables::recorder(&scenario, &network.flows);
+        let clock = Clock::new(&scenario, &recorder, script)?;
         Ok(Engine::over(network, scenario, bounds, recorder, clock, checks))
     }
 
     /// A run over a network that has been built.
     fn over(
         network: Network,
-        scenario: &'a Scenario,
+        scenario: Scene<'a>,
         bounds: Bounds<'a>,
         recorder: Recorder,
         mut clock: Clock,
@@ -131,7 +138,6 @@ impl<'a> Engine<'a> {
             flow_agenda.set(index, Turn::Application, flow.start);
         }
         Engine {
-            scenario,
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,
             memory: Memory::new(&media, &flows, &routes),
@@ -158,16 +164,23 @@ impl<'a> Engine<'a> {
             measured: (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown)),
             is_measuring: false,
             measured_links: None,
+            scenario,
         }
     }
 
     /// Runs to the end of the scenario.
     pub fn run(mut self) -> Result<RunOutput, RunError> {
-        let turns =
-            if self.is_crowd() && !self.bounds.plain { turns(&mut Crowd::new(&mut self)) } else { turns(&mut self) }?;
-        self.events += turns;
+        self.go_on()?;
         self.close();
         self.finish()
+    }
+
+    /// Runs until its clock stops it.
+    fn go_on(&mut self) -> Result<(), RunError> {
+        let is_crowd = self.is_crowd() && !self.bounds.plain;
+        let turns = if is_crowd { turns(&mut Crowd::new(self)) } else { turns(self) }?;
+        self.events += turns;
+        Ok(())
     }
 
     /// The end has been reached: counts what has not been counted.
@@ -201,7 +214,7 @@ impl<'a> Engine<'a> {
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
-        let datagrams = results::datagrams(&tables::datagram_summaries(self.scenario, lasting, measured_s));
+        let datagrams = results::datagrams(&tables::datagram_summaries(&self.scenario, lasting, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         let mut rows = measured_links.iter_mut();
         for_each_link(&mut self.media, &self.entries, |medium, port| {
@@ -213,7 +226,7 @@ impl<'a> Engine<'a> {
         // Where there are very many flows, their table takes the room of what was under way.
         drop((self.media, self.gathered, self.sacks, self.payloads));
         drop((self.medium_agenda, self.flow_agenda, self.routes));
-        let flows = results::flows(tables::flow_summaries(self.scenario, self.flows, measured_s));
+        let flows = results::flows(tables::flow_summaries(&self.scenario, self.flows, measured_s));
         let (series, link_series) = self.recorder.take();
         let completions = results::completions(completions, &traffic);
         let pages = results::pages(pages, &traffic);

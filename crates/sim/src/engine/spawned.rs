@@ -92,7 +92,7 @@ impl Engine<'_> {
     /// A flow of a source begins to connect.
     pub(super) fn spawn(&mut self, source: usize, place: Place) {
         let now = self.now;
-        let scenario = self.scenario;
+        let scenario = &self.scenario;
         let own = &self.traffic.sources[source];
         let way = *own.way(place.user);
         let spec = scenario.traffic[source].sender(place.user);
@@ -109,6 +109,7 @@ impl Engine<'_> {
         self.routes.mark_acks(index, ack_codepoint);
         // The number may have been that of a flow with another code point.
         if self.traffic.has_code_points {
+            let spec = self.scenario.traffic[source].sender(place.user);
             assign(&mut self.media, &self.entries, spec, flow_number(index));
         }
         self.checks.adopt(index, source, place.user);

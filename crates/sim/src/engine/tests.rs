@@ -9,6 +9,7 @@ use dumbbell_path::{
 };
 use dumbbell_results::{Table, Values};
 use dumbbell_scenario::Experiment;
+use dumbbell_scenario::Scenario;
 use dumbbell_transport::{Arrival, Datagram, Endpoint, ReceiverStats, SenderStats};
 use dumbbell_units::Duration;
 use std::collections::VecDeque;
@@ -29,7 +30,7 @@ pub(super) fn run_over(scenario: &Scenario, build: impl FnOnce(&AtomicBool) -> N
     let recorder = tables::recorder(scenario, &network.flows);
     let clock = Clock::new(scenario, &recorder, Vec::new()).unwrap();
     let checks = Checks::new(scenario, &[], &cancel).unwrap();
-    Engine::over(network, scenario, bounds, recorder, clock, checks).run().unwrap()
+    Engine::over(network, scenario.into(), bounds, recorder, clock, checks).run().unwrap()
 }
 
 fn values<'t>(table: &'t Table, column: &str) -> &'t Values {

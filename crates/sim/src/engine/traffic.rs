@@ -279,7 +279,7 @@ impl Engine<'_> {
         let flow = &mut self.flows[index];
         flow.awaited = u64::MAX;
         let start = flow.start;
-        let Some(place) = self.traffic.spawned.place(self.scenario, index) else { return };
+        let Some(place) = self.traffic.spawned.place(&self.scenario, index) else { return };
         let source = &mut self.traffic.sources[place.source as usize];
         source.summary.completed = (source.summary.completed.0 + counts, source.summary.completed.1 + 1);
         let row = self.completion(place, start, Some(now.since(start)));
@@ -346,7 +346,7 @@ impl Engine<'_> {
         let mss = u16::try_from(self.scenario.traffic[number as usize].flow().transport.mss).unwrap_or(u16::MAX);
         flow.transfer_again(asked, written, bytes, mss);
         self.flow_agenda.set(index, Turn::Application, flow.next_action());
-        self.traffic.spawned.replace(self.scenario, index, next);
+        self.traffic.spawned.replace(&self.scenario, index, next);
     }
 
     /// The rows of all sources and of all transfers, when the run is over.

@@ -41,6 +41,7 @@ mod short_flows;
 mod simultaneous;
 mod slow_reader;
 mod snapshots;
+mod steps;
 mod streams;
 mod threads;
 mod udp;

@@ -1,7 +1,7 @@
 //! The QUIC-like ends as [`Endpoint`]s: their packets and ACKs as bytes, in little-endian order.
 
 use super::{AckFrequency, EcnCounts, QuicAck, QuicPacket, QuicReceiver, QuicSender};
-use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
+use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending, Steer};
 use crate::{ReceiverStats, SackBlock, TransportConfig};
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
@@ -72,6 +72,10 @@ impl Endpoint for QuicSender {
             sample: self.last_sample(),
             stats: self.stats(),
         })
+    }
+
+    fn steer(&mut self, now: Time, steer: &mut Steer<'_>) -> Option<bool> {
+        Some(QuicSender::steer(self, now, steer))
     }
 
     fn memory(&self) -> u64 {

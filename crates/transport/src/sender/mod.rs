@@ -40,7 +40,7 @@ mod undo;
 mod window_probe;
 mod write;
 
-use crate::{Completion, Handshake, TransportConfig};
+use crate::{Completion, Handshake, Steer, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
 pub use burst::Burst;
 use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
@@ -238,6 +238,19 @@ impl Sender {
     /// The controller.
     pub fn controller(&self) -> &dyn Controller {
         &*self.controller
+    }
+
+    /// Somebody outside speaks to the controller. Window and pacing rate hold at once: a pause of pacing that has begun becomes
+    /// as long as it is at the new rate. Returns whether a lever has changed; [`Sender::poll_transmit`] then gives what it allows.
+    pub fn steer(&mut self, now: Time, steer: &mut Steer<'_>) -> bool {
+        self.refresh_clock(now);
+        let before = self.control.clone();
+        steer(&mut *self.controller, &self.view, &mut self.control);
+        if self.control.pacing_rate != before.pacing_rate {
+            self.pacer.change_rate(now, before.pacing_rate, self.control.pacing_rate);
+            self.view.next_departure = self.pacer.next_departure();
+        }
+        self.established && self.control != before
     }
 
     /// Counters.

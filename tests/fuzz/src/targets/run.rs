@@ -7,10 +7,11 @@ use crate::{Drawer, Outcome, Reach};
 use arbitrary::Result;
 use dumbbell_results::Table;
 use dumbbell_scenario::{Experiment, Scenario};
-use dumbbell_sim::{Bounds, RunError, RunOutput};
+use dumbbell_sim::{Bounds, RunError, RunOutput, Stepper};
+use dumbbell_units::Duration as Span;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Memory that a run may take.
@@ -36,15 +37,19 @@ pub fn check(case: &str) -> std::result::Result<Outcome, String> {
         Err(error) => return Err(error.to_string()),
     };
     judge(&scenario, &output)?;
-    if let Ok(again) = run(&scenario, Carriage::Usual) {
+    // Once more, in steps.
+    if let Ok(again) = run(&scenario, Carriage::InSteps) {
         // As texts, in which not a number is no different from itself.
         let texts = |run: &RunOutput| tables(run).map(|(_, table)| format!("{table:?}"));
         if texts(&output) != texts(&again) {
-            return Err("a second run has other results".to_owned());
+            return Err("a second run, in steps, has other results".to_owned());
         }
     }
     Ok(Outcome::Accepted)
 }
+
+/// Pauses of a run in steps.
+const PAUSES: u64 = 97;
 
 /// How packets are carried.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,6 +58,8 @@ pub enum Carriage {
     Usual,
     /// [One by one](Bounds::plain).
     Plain,
+    /// As the engine does it, with [`PAUSES`].
+    InSteps,
 }
 
 /// All tables of a run, with their names.
@@ -83,13 +90,23 @@ pub fn run(scenario: &Scenario, carriage: Carriage) -> std::result::Result<RunOu
                 cancel.store(true, Ordering::Relaxed);
             }
         });
-        let output = dumbbell_sim::run_within(
-            scenario,
-            Bounds { cancel, max_memory: MAX_MEMORY, series: None, plain: carriage == Carriage::Plain },
-        );
+        let bounds = Bounds { cancel, max_memory: MAX_MEMORY, series: None, plain: carriage == Carriage::Plain };
+        let output = match carriage {
+            Carriage::InSteps => in_steps(scenario, bounds),
+            Carriage::Usual | Carriage::Plain => dumbbell_sim::run_within(scenario, bounds),
+        };
         drop(done);
         output
     })
+}
+
+fn in_steps(scenario: &Scenario, bounds: Bounds<'_>) -> std::result::Result<RunOutput, RunError> {
+    let mut run = Stepper::new(Arc::new(scenario.clone()), bounds)?;
+    let step = Span::from_nanos(scenario.duration.as_nanos() / PAUSES + 1);
+    while !run.is_over() {
+        run.run_until(run.now() + step)?;
+    }
+    run.finish()
 }
 
 /// The text of an experiment that is likely to run.

@@ -29,7 +29,7 @@ impl Engine<'_> {
     /// [`run`](Self::run) on `threads` threads, each of which gets a share of the flows. Returns the CPU time of the
     /// other threads, too.
     pub fn run_in_shares(mut self, split: &Split, threads: usize) -> Result<(RunOutput, CpuTime), RunError> {
-        let parts = split.parts(self.scenario, threads);
+        let parts = split.parts(&self.scenario, threads);
         // Links of the whole run only count what has entered those of shares.
         self.gathered = Gathered::default();
         let flows = deal(std::mem::take(&mut self.flows), parts.len());

@@ -86,7 +86,7 @@ impl<'a> Share<'a> {
         network.shorten_ways(|link| part.is_shared[link]);
         let recorder = tables::recorder(scenario, &network.flows);
         let clock = Clock::new(scenario, &recorder, Vec::new())?;
-        let engine = Engine::over(network, scenario, bounds, recorder, clock, checks);
+        let engine = Engine::over(network, scenario.into(), bounds, recorder, clock, checks);
         Ok(Share {
             fetched: engine.is_crowd().then(|| Fetched::new(&engine)),
             engine,

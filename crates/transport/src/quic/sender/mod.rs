@@ -13,7 +13,7 @@ use super::clock::rounded_down;
 use super::sent_packets::SentPackets;
 use super::stream::Stream;
 use super::{QuicAck, QuicConfig, QuicPacket};
-use crate::{Pacing, SenderStats, TransportConfig};
+use crate::{Pacing, SenderStats, Steer, TransportConfig};
 use ack::Told;
 use dumbbell_cc::{CaState, Control, Controller, EcnMode, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::careful_resume::CarefulResume;
@@ -202,6 +202,18 @@ impl QuicSender {
     /// The controller.
     pub fn controller(&self) -> &dyn Controller {
         &*self.controller
+    }
+
+    /// Somebody outside speaks to the controller; see [`Sender::steer`](crate::Sender::steer).
+    pub fn steer(&mut self, now: Time, steer: &mut Steer<'_>) -> bool {
+        self.refresh_clock(now);
+        let before = self.control.clone();
+        steer(&mut *self.controller, &self.view, &mut self.control);
+        if self.control.pacing_rate != before.pacing_rate {
+            self.pacer.change_rate(now, before.pacing_rate, self.control.pacing_rate);
+            self.note_departure();
+        }
+        self.established && self.control != before
     }
 
     /// Counters.
