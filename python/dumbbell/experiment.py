@@ -57,6 +57,20 @@ def load_text(
         return _core.load(_decoded(text, name), name, settings, only_read)
 
 
+def written(
+    source: Source,
+    *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
+) -> tuple[str, bool, str, list[tuple[str, str]]]:
+    """An experiment for whoever resolves it often: its text, whether that is JSON, its name, and what is set."""
+    with _printable_errors():
+        settings = _checked(_overrides(set))
+        if isinstance(source, Mapping):
+            return json.dumps(_plain(source, "", "<dict>")), True, "<dict>", settings
+        path = os.fspath(source)
+        return _text(source), False, _check_text(path, path, ""), settings
+
+
 MAX_DEPTH = 100
 """Deeper dictionaries contain themselves."""
 

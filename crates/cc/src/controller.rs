@@ -2,6 +2,7 @@
 
 use crate::{CaState, Control, RateSample, View};
 use dumbbell_units::Time;
+use std::any::Any;
 use std::borrow::Cow;
 
 /// Things that happen to a connection besides ACKs (`enum tcp_ca_event`).
@@ -130,7 +131,9 @@ impl Needs {
 ///
 /// Timers make the same calls as 4 to 8, outside of any ACK. [`min_tso_segs`](Controller::min_tso_segs) may be asked at
 /// any time by transports that form bursts: TCP does, the QUIC-like endpoints send packet by packet.
-pub trait Controller: Send {
+///
+/// Whoever knows which controller there is reaches it behind the trait by way of [`Any`].
+pub trait Controller: Any + Send {
     /// The exact name and version, for example `bbr1-linux-6.18`.
     fn algorithm(&self) -> &str;
 

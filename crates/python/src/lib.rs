@@ -1,6 +1,7 @@
 //! `dumbbell._core`: the engine for Python, as thin as it can be. Everything a person sees is in `python/dumbbell`.
 
 mod experiment;
+mod gym;
 mod joined;
 mod own;
 mod table;
@@ -30,6 +31,8 @@ mod _core {
     use crate::experiment::{
         CancelToken, Experiment, Point, RunOutput, ShellOutput, Watch, become_root_of_own_namespace,
     };
+    #[pymodule_export]
+    use crate::gym::{Worlds, observations};
     #[pymodule_export]
     use crate::joined::joined;
     #[pymodule_export]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Keys that stand in the place of an algorithm's name and say where its code is.
-pub const ORIGINS: [&str; 2] = ["python", "library"];
+pub const ORIGINS: [&str; 3] = ["python", "library", "policy"];
 /// Key beside one of [`ORIGINS`]: the digest that the code must have.
 pub const DIGEST: &str = "sha256";
 /// So many digits of the digest are in exact names.

@@ -11,6 +11,7 @@ pub use events::{Ack, Loss, Stream};
 use class::{Class, PythonCode};
 use dumbbell_cc::Catalog;
 use dumbbell_cc::catalog::{LoadError, Loaded, Loader};
+use dumbbell_gym::PolicyLoader;
 use pyo3::prelude::*;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -19,6 +20,7 @@ use std::sync::{Arc, LazyLock};
 pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
     let mut catalog = dumbbell_cc_family::catalog().clone();
     catalog.register_loader(Arc::new(Classes));
+    catalog.register_loader(Arc::new(PolicyLoader));
     catalog
 });
 

@@ -227,7 +227,7 @@ impl JsonSchema for Preset {
         json_schema!({
             "description": "A named algorithm: a base and the parameters that differ from it.",
             "type": "object",
-            "anyOf": [{ "required": ["base"] }, { "required": ["python"] }, { "required": ["library"] }],
+            "anyOf": [{ "required": ["base"] }, { "required": ["python"] }, { "required": ["library"] }, { "required": ["policy"] }],
             "properties": { "base": { "type": "string", "description": "Algorithm or preset to start from." } },
         })
     }
