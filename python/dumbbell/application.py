@@ -14,6 +14,7 @@ from dumbbell.commands import (
     extract,
     flent,
     inspect,
+    new,
     pages,
     plot,
     reproduce,
@@ -60,6 +61,7 @@ app.command(epilog=plot.EXAMPLES)(plot.plot)
 app.command(epilog=animate.EXAMPLES)(animate.animate)
 app.command(epilog=extract.EXAMPLES)(extract.extract)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
+app.command("new-algorithm", epilog=new.EXAMPLES)(new.new_algorithm)
 app.command(epilog=pages.EXAMPLES)(pages.report)
 app.command(epilog=why.EXAMPLES)(why.why)
 app.command(epilog=advise.EXAMPLES)(advise.advise)

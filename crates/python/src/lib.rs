@@ -43,8 +43,8 @@ mod _core {
     use crate::{RunCancelled, RunError, ScenarioError};
     #[pymodule_export]
     use crate::{
-        algorithms, columns, described, load, load_json, parse_size, quantity, recording, reference, schema, seconds,
-        synthesise_trace, toml_as_json,
+        algorithms, columns, contracts, described, load, load_json, parse_size, quantity, recording, reference, schema,
+        seconds, synthesise_trace, toml_as_json,
     };
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
@@ -155,6 +155,12 @@ fn reference() -> Vec<(&'static str, String)> {
 #[pyfunction]
 fn algorithms() -> String {
     dumbbell_cc_family::catalog().describe().to_string()
+}
+
+/// The contract of algorithms in libraries: `dumbbell_cc.h`, and what takes its place in Rust.
+#[pyfunction]
+fn contracts() -> (&'static str, &'static str) {
+    (dumbbell_library::HEADER, dumbbell_library::CONTRACT)
 }
 
 /// All columns of all result tables as a JSON array: `table`, `name`, `unit`, `meaning`, and `grounds`, a list of who fills

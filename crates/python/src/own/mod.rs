@@ -12,6 +12,7 @@ use class::{Class, PythonCode};
 use dumbbell_cc::Catalog;
 use dumbbell_cc::catalog::{LoadError, Loaded, Loader};
 use dumbbell_gym::PolicyLoader;
+use dumbbell_library::Libraries;
 use pyo3::prelude::*;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -20,6 +21,7 @@ use std::sync::{Arc, LazyLock};
 pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
     let mut catalog = dumbbell_cc_family::catalog().clone();
     catalog.register_loader(Arc::new(Classes));
+    catalog.register_loader(Arc::new(Libraries));
     catalog.register_loader(Arc::new(PolicyLoader));
     catalog
 });
