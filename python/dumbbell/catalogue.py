@@ -33,14 +33,16 @@ def algorithms() -> Table:
 def find(name: str) -> dict[str, Any]:
     """The algorithm with a name, or with the exact name that tables print.
 
-    ``FILE.py:CLASS`` is a class of one's own, whose file is run.
+    ``FILE.py:CLASS`` is a class of one's own, whose file is run; ``FILE.so`` a library, which is loaded; ``FILE.npz`` a
+    trained agent.
 
     Raises:
         UnknownAlgorithmError: There is none.
-        ScenarioError: The class is wrong.
+        ScenarioError: The class, the library or the agent is wrong.
     """
-    if is_own(name):
-        own: dict[str, Any] = json.loads(_core.described("python", name))
+    key = own_key(name)
+    if key is not None:
+        own: dict[str, Any] = json.loads(_core.described(key, name))
         return own
     known = {entry["exact_name"]: entry for entry in entries()} | {entry["name"]: entry for entry in entries()}
     if name in known:
@@ -50,9 +52,18 @@ def find(name: str) -> dict[str, Any]:
     raise UnknownAlgorithmError(f"unknown algorithm `{name}`; {remedy}")
 
 
-def is_own(name: str) -> bool:
-    """Whether ``name`` is that of a class in a file, ``FILE.py:CLASS``."""
-    return ".py:" in name or name.endswith(".py")
+def own_key(name: str) -> str | None:
+    """The key under which an experiment names what is in a file of one's own; ``None`` for other names."""
+    if ".py:" in name or name.endswith(".py"):
+        return "python"
+    return file_key(name)
+
+
+def file_key(name: str) -> str | None:
+    """The same for what a file alone names: a library, or a trained agent."""
+    if name.endswith((".so", ".dylib", ".dll")):
+        return "library"
+    return "policy" if name.endswith(".npz") else None
 
 
 def is_known(name: str) -> bool:

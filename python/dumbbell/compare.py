@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dumbbell import _core
+from dumbbell import _core, catalogue
 from dumbbell.api import sweep
 from dumbbell.memory import Size
 from dumbbell.results import SweepResult
@@ -66,9 +66,9 @@ def scenario(
 
 
 def _variant(text: str) -> dict[str, Any] | None:
-    """What ``bbr:drain_gain=0.5`` or ``mine.py:Mine`` stands for as a preset; ``None`` for a plain name."""
+    """What ``bbr:drain_gain=0.5``, ``mine.py:Mine`` or ``mine.so`` stands for as a preset; ``None`` for a plain name."""
     name, *given = text.split(":")
-    key = "base"
+    key = catalogue.file_key(name) or "base"
     if name.endswith(".py") and given:
         # A class of one's own.
         name, key = f"{name}:{given.pop(0)}", "python"

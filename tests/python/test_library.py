@@ -184,6 +184,11 @@ def test_parameters_are_those_that_the_library_describes(tmp_path: Path) -> None
     assert "must be a number from 0 to 1" in refusal(library, keep="half")
     result = db.run({**LOSSY, "flows": [{"cc": {"library": str(library), "gain": 2}}]})
     assert "gain = 2" in result.scenario_toml
+    shown = CliRunner().invoke(app, ["cc", "show", str(library)])
+    assert shown.exit_code == 0 and "keep" in shown.output and "What is kept." in shown.output
+    compared = db.compare("reno", f"{library}:gain=2", rate="10mbit", duration="3s")
+    names = [row["cc"] for row in compared.flows.rows()]
+    assert names[0] == "reno" and len(names) == 2
 
 
 FAULT = """

@@ -29,6 +29,7 @@ CC_SHOW_EXAMPLES = examples(
     "dumbbell cc show bbr3",
     "dumbbell cc show cubic-linux-6.18",
     "dumbbell cc show mine.py:Mine  # a class of your own",
+    "dumbbell cc show ./libmine.so   # a library",
 )
 
 
@@ -123,7 +124,7 @@ def cc_show(
     name: Annotated[
         str,
         typer.Argument(
-            help="Name or exact name from `dumbbell cc list`, or a class of your own, FILE.py:CLASS.",
+            help="Name or exact name from `dumbbell cc list`, or of your own: FILE.py:CLASS, FILE.so or FILE.npz.",
             show_default=False,
             autocompletion=completion.algorithms,
         ),
