@@ -23,6 +23,7 @@ from dumbbell.tables import Table
 if TYPE_CHECKING:
     from dumbbell import metrics, plots
     from dumbbell.advice import advise
+    from dumbbell.scoring import score
     from dumbbell.statistics import stats
 
 __all__ = [
@@ -58,15 +59,18 @@ __all__ = [
     "parameter",
     "plots",
     "run",
+    "score",
     "stats",
     "sweep",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """What takes its time to import, when it is asked for: ``dumbbell.metrics``, ``plots``, ``stats``, ``advise``."""
+    """What takes its time to import, when it is asked for: ``dumbbell.metrics``, ``plots``, ``stats`` and others."""
     if name == "advise":
         return importlib.import_module("dumbbell.advice").advise
+    if name == "score":
+        return importlib.import_module("dumbbell.scoring").score
     if name == "stats":
         return importlib.import_module("dumbbell.statistics").stats
     if name in ("metrics", "plots"):

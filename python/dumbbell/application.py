@@ -19,6 +19,7 @@ from dumbbell.commands import (
     plot,
     reproduce,
     run,
+    score,
     shell,
     stats,
     suite,
@@ -61,6 +62,7 @@ app.command(epilog=plot.EXAMPLES)(plot.plot)
 app.command(epilog=animate.EXAMPLES)(animate.animate)
 app.command(epilog=extract.EXAMPLES)(extract.extract)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
+app.command(epilog=score.EXAMPLES)(score.score)
 app.command("new-algorithm", epilog=new.EXAMPLES)(new.new_algorithm)
 app.command(epilog=pages.EXAMPLES)(pages.report)
 app.command(epilog=why.EXAMPLES)(why.why)

@@ -65,8 +65,18 @@ def scenario(
     return document | ({"presets": presets} if presets else {}) | ({"sweep": swept} if swept else {})
 
 
+def written(cc: str | Mapping[str, Any] | type) -> str | Mapping[str, Any]:
+    """An algorithm as commands take it, as an experiment writes it."""
+    if isinstance(cc, type):
+        return {"python": cc}
+    variant = _variant(cc) if isinstance(cc, str) else None
+    if variant is None:
+        return cc
+    return {"name" if key == "base" else key: value for key, value in variant.items()}
+
+
 def _variant(text: str) -> dict[str, Any] | None:
-    """What ``bbr:drain_gain=0.5``, ``mine.py:Mine`` or ``mine.so`` stands for as a preset; ``None`` for a plain name."""
+    """What ``bbr:drain_gain=0.5``, ``mine.py:Mine`` or ``a.so`` stands for as a preset; ``None`` for a plain name."""
     name, *given = text.split(":")
     key = catalogue.file_key(name) or "base"
     if name.endswith(".py") and given:

@@ -1,6 +1,7 @@
 //! What a library says of itself.
 
 use crate::contract::{self, FULL_CONTROL, Table, VERSION, WANTS_ECN, WANTS_PACING};
+use dumbbell_cc::catalog::{DIGEST, ORIGINS};
 use libloading::Library;
 use std::ffi::{CStr, c_char};
 use std::path::Path;
@@ -132,7 +133,8 @@ unsafe fn parameters(table: &Table) -> Result<Vec<Parameter>, String> {
         let what = format!("parameter {number}");
         // SAFETY: the contract says so of these texts.
         let (name, meaning) = unsafe { (text(name, &what)?, text(meaning, &what)?) };
-        if !is_word(&name) || ["name", "label", "library", "sha256"].contains(&name.as_str()) {
+        let is_taken = ["name", "base", DIGEST].contains(&name.as_str()) || ORIGINS.contains(&name.as_str());
+        if !is_word(&name) || is_taken {
             return Err(format!("{what} cannot be called {name:?}"));
         }
         if read.iter().any(|other| other.name == name) {

@@ -1,0 +1,170 @@
+"""Scores: one number for an algorithm, and bounds that a candidate cannot pass."""
+
+from __future__ import annotations
+
+import json
+import math
+import runpy
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import dumbbell as db
+from dumbbell import _core
+from dumbbell.application import app
+from dumbbell.scoring import PARTS, sets
+
+ROOT = Path(__file__).parents[2]
+needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+
+def test_a_score_is_the_geometric_mean_of_parts_that_are_means_of_experiments() -> None:
+    found = db.score("reno")
+    assert found.algorithm == "reno-linux-6.18" and found.set == "standard" and found.stopped is None
+    assert tuple(found.parts) == PARTS
+    assert len(found.cases) == 10
+    for part, value in found.parts.items():
+        values = [case[part] for case in found.cases if part in case]
+        assert len(values) == (2 if part.startswith("fair") else 10)
+        assert all(0 <= one <= 1 for one in values)
+        assert value == pytest.approx(sum(values) / len(values))
+    assert found.value == pytest.approx(100 * math.prod(found.parts.values()) ** 0.2)
+    assert db.score("reno") == found
+
+
+def test_scores_know_what_algorithms_are_known_for() -> None:
+    reno, cubic, bbr, copa = (db.score(name).parts for name in ("reno", "cubic", "bbr", "copa"))
+    # Losses do not slow BBR down, which is unfair to CUBIC; Copa keeps queues short.
+    assert bbr["goodput"] > max(reno["goodput"], cubic["goodput"]) + 0.05
+    assert copa["delay"] > cubic["delay"] + 0.2
+    assert bbr["fair_to_cubic"] < reno["fair_to_cubic"] - 0.3
+
+
+def test_a_class_of_a_file_and_its_built_in_twin_have_one_score() -> None:
+    own = db.score(f"{ROOT}/examples/own/reno.py:Reno", set="verdict")
+    built_in = db.score("reno", set="verdict")
+    assert (own.value, own.parts, own.cases) == (built_in.value, built_in.parts, built_in.cases)
+    assert own.algorithm.startswith("reno.py:Reno@")
+
+
+def test_no_experiment_is_in_both_sets() -> None:
+    standard, verdict = (sets.SETS[name] for name in ("standard", "verdict"))
+    assert [case.name for case in standard][1:] == [case.name for case in verdict][1:]
+    seeds = {case.seed for case in standard} | {case.seed for case in verdict}
+    paths = {json.dumps(case.path) for case in standard} & {json.dumps(case.path) for case in verdict}
+    assert len(seeds) == 20 and not paths
+
+
+def test_the_page_lists_the_experiments() -> None:
+    page = (ROOT / "docs/scores.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    for name, column in (("standard", 2), ("verdict", 3)):
+        for case in sets.SETS[name][1:]:
+            (row,) = [line for line in rows if line.startswith(f"| {case.name} |")]
+            told = row.split("|")[column]
+            rtt, buffer = case.path["rtt"], case.path["buffer"]
+            for value in (rtt.replace("ms", " ms"), buffer.replace("bdp", " BDP").replace("kB", " kB")):
+                assert value in told, (case, told)
+
+
+def test_parameters_and_tables_are_scored_as_commands_take_them() -> None:
+    named = db.score("bbr:drain_gain=0.5")
+    assert named.value == db.score({"name": "bbr", "drain_gain": 0.5}).value != db.score("bbr").value
+
+
+def test_whoever_is_hopeless_is_given_up_at_once() -> None:
+    found = db.score({"name": "reno", "beta": 0.0, "increase": 1}, at_least=99)
+    assert found.value == 0 and found.stopped is not None and len(found.cases) < 10
+
+    class Still:
+        def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
+            conn.cwnd = 1
+
+        def on_loss(self, conn: db.Conn, loss: db.Loss) -> None:
+            conn.cwnd = 1
+
+        def on_timeout(self, conn: db.Conn) -> None:
+            conn.cwnd = 1
+
+    found = db.score(Still)
+    assert found.value == 0 and len(found.cases) == 1
+    assert found.stopped is not None and "it uses" in found.stopped
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"set": "all"}, "there is no set `all`; there are standard, verdict"),
+        ({"at_least": 101}, "at_least lies between 0 and 100"),
+        ({"cpu_s": 0}, "cpu_s and memory_mib are more than 0"),
+    ],
+)
+def test_what_is_not_possible_is_said(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        db.score("reno", **keywords)
+
+
+def test_what_cannot_be_scored_is_said_as_a_run_says_it(tmp_path: Path) -> None:
+    with pytest.raises(db.ScenarioError, match="unknown algorithm `rino`"):
+        db.score("rino")
+    file = tmp_path / "mine.py"
+    file.write_text("class Mine:\n    def on_ack(self, conn, ack):\n        raise RuntimeError('astray')\n")
+    with pytest.raises(db.RunError, match="astray"):
+        db.score(f"{file}:Mine")
+    with pytest.raises(db.ScenarioError, match="cannot read"):
+        db.score(str(tmp_path / "nothing.npz"))
+
+
+CRASHES = "control->cwnd = *(volatile uint32_t *)0;"
+LOOPS = "for (volatile int i = 0;; i++) control->cwnd = 1;"
+GROWS = "for (;;) { char *p = malloc(1 << 20); if (!p) abort(); p[0] = 1; }"
+
+
+@needs_c
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [(CRASHES, r"has ended its process \(signal 11\)"), (LOOPS, "has computed for 2 s"), (GROWS, r"signal 6|memory")],
+)
+def test_a_library_that_goes_astray_takes_nobody_along(tmp_path: Path, code: str, message: str) -> None:
+    (tmp_path / "dumbbell_cc.h").write_text(_core.contracts()[0])
+    source = (ROOT / "examples/library/reno.c").read_text()
+    begin = source.index("    int in_slow_start")
+    end = source.index("static const dumbbell_algorithm")
+    body = f"    (void)view, (void)acked;\n    {code}\n}}\n\n"
+    (tmp_path / "own.c").write_text("#include <stdlib.h>\n" + source[:begin] + body + source[end:])
+    library = tmp_path / "own.so"
+    subprocess.run(["cc", "-O1", "-w", "-shared", "-fPIC", "-o", library, "own.c"], cwd=tmp_path, check=True)
+    before = time.process_time()
+    with pytest.raises(db.RunError, match=message):
+        db.score(str(library), cpu_s=2, memory_mib=1500)
+    assert time.process_time() - before < 1
+
+
+def test_the_command_prints_the_number_and_its_parts() -> None:
+    told = CliRunner().invoke(app, ["score", "reno", "--set", "verdict", "--json"])
+    assert told.exit_code == 0
+    found = json.loads(told.output)
+    assert found == db.score("reno", set="verdict").as_dict()
+    lines = CliRunner().invoke(app, ["score", "reno", "--set", "verdict"]).output.splitlines()
+    assert lines[0].split()[:2] == [f"{found['value']:.2f}", "reno-linux-6.18,"] and len(lines) == 6
+    refused = CliRunner().invoke(app, ["score", "reno", "--set", "x"])
+    assert refused.exit_code == 2 and "there is no set `x`" in refused.stderr
+
+
+def test_the_blocks_of_the_page_run() -> None:
+    page = (ROOT / "docs/scores.md").read_text("utf-8")
+    _, _, rest = page.partition("```python\n")
+    exec(compile(rest.split("```")[0], "docs/scores.md", "exec"), {})
+
+
+def test_a_search_on_one_set_gains_on_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples/score/search_bbr.py"))["main"](40)
+    lines = capsys.readouterr().out.splitlines()
+    for line, name in zip(lines[-2:], ("standard", "verdict"), strict=True):
+        word, _, before, _, after = line.replace(",", "").split()
+        assert word == name and float(after) > float(before) + 3
