@@ -62,7 +62,7 @@ impl Lever {
                 let step = scale * action;
                 if step >= 0.0 { 1.0 + step } else { 1.0 / (1.0 - step) }
             }
-            Lever::Window { scale } => (scale * action).exp2(),
+            Lever::Window { scale } => libm::exp2(scale * action),
         }
     }
 }

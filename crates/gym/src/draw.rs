@@ -119,7 +119,7 @@ impl Draw {
     fn at(&self, place: f64) -> Drawn<'_> {
         match self {
             Draw::Uniform(unit, low, high) => Drawn::Amount(*unit, low + (high - low) * place),
-            Draw::LogUniform(unit, low, high) => Drawn::Amount(*unit, low * (high / low).powf(place)),
+            Draw::LogUniform(unit, low, high) => Drawn::Amount(*unit, low * libm::pow(high / low, place)),
             Draw::Choice(values) => {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place of a list")]
                 let number = ((values.len() as f64 * place) as usize).min(values.len() - 1);

@@ -102,7 +102,7 @@ impl Network {
             if number + 1 < self.layers.len() {
                 for value in next.iter_mut() {
                     *value = match self.activation {
-                        Activation::Tanh => value.tanh(),
+                        Activation::Tanh => libm::tanhf(*value),
                         Activation::Relu => value.max(0.0),
                     };
                 }
