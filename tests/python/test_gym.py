@@ -310,3 +310,17 @@ def test_vectors_are_environments_of_gymnasium() -> None:
     seen, _ = vector.reset(seed=1)
     assert vector.observation_space.contains(seen)
     assert vector.action_space.contains(vector.action_space.sample())
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "quic"])
+def test_agents_act_over_both_transports_and_beside_algorithms_of_ones_own(protocol: str) -> None:
+    other = {"cc": {"python": str(ROOT / "examples/own/reno.py:Reno")}, "start": "500ms"}
+    flows = [{"cc": "reno", "transport": protocol}, other]
+    environment = gym.Env(
+        {**WORLD, "flows": flows}, interval="100ms", start_rate="2mbit", observation=["send_rate_mbps"]
+    )
+    environment.reset(seed=1)
+    for _ in range(5):
+        environment.step(np.zeros(1, np.float32))
+    sent = environment.step(np.ones(1, np.float32))[0]
+    assert sent[0] == pytest.approx(2 * 1.25, rel=0.1), "the rate holds at once"

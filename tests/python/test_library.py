@@ -236,3 +236,70 @@ def test_a_library_that_is_compiled_again_is_loaded_again(tmp_path: Path) -> Non
     after = db.run({**LOSSY, "flows": [{"cc": {"library": str(library)}}]}).flows.rows()[0]
     assert after["algorithm"] != before["algorithm"]
     assert after["delivered_bytes"] > before["delivered_bytes"]
+
+
+LAYOUT = """
+#include "dumbbell_cc.h"
+#include <stdlib.h>
+
+static void *create(const double *values, uint64_t seed) { (void)values; return seed ? malloc(1) : NULL; }
+static void init(void *state, const dumbbell_view *view, dumbbell_control *control) {
+    (void)state, (void)view;
+    control->cwnd = 20;
+    control->pacing_rate = 1000000;
+}
+static uint32_t ssthresh(void *state, const dumbbell_view *view, const dumbbell_control *control) {
+    (void)state, (void)view;
+    return control->ssthresh;
+}
+static void cong_control(void *state, const dumbbell_view *view, dumbbell_control *control,
+                         const dumbbell_sample *sample) {
+    (void)state;
+    if (view->size != sizeof *view || control->size != sizeof *control || sample->size != sizeof *sample)
+        control->fault = "the structs have other sizes";
+    else if (view->mss != 1448 || view->paced != 1 || view->hz != 1000 || view->no_unsent_data)
+        control->fault = "the connection is another one";
+    else if (view->in_flight != view->packets_out + view->retrans_out - view->sacked_out - view->lost_out)
+        control->fault = "packets in flight do not add up";
+    else if (view->srtt_us < 40000 || view->min_rtt_us < 40000 || view->now_us != view->now_ns / 1000)
+        control->fault = "times do not fit";
+    else if (sample->rtt_us > 1000000 || sample->acked > 20 || sample->is_ece > 1)
+        control->fault = "the sample does not fit";
+    else if (control->cwnd != 20 || control->pacing_rate != 1000000 || control->ssthresh != DUMBBELL_INFINITE_SSTHRESH)
+        control->fault = "the levers are not those that were set";
+}
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const dumbbell_algorithm *dumbbell_cc(void) {
+    static dumbbell_algorithm table;
+    table.version = DUMBBELL_CC_VERSION;
+    table.size = sizeof table;
+    table.flags = DUMBBELL_FULL_CONTROL | DUMBBELL_WANTS_PACING;
+    table.name = "layout";
+    table.summary = "looks at what it is given";
+    table.create = create;
+    table.destroy = free;
+    table.init = init;
+    table.ssthresh = ssthresh;
+    table.cong_control = cong_control;
+    return &table;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["cc", "c++"])
+def test_both_sides_know_the_same_structs(tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    (tmp_path / "dumbbell_cc.h").write_text(_core.contracts()[0])
+    (tmp_path / "layout.c").write_text(LAYOUT)
+    language = ["-x", "c++"] if compiler == "c++" else []
+    library = tmp_path / "layout.so"
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", str(library)]
+    subprocess.run([compiler, *flags, *language, "layout.c"], cwd=tmp_path, check=True)
+    path = {"rate": "20mbit", "rtt": "40ms", "buffer": "1bdp", "loss": 0.01}
+    result = db.run({"duration": "5s", "path": path, "flows": [{"cc": {"library": str(library)}}]})
+    # A megabyte a second, or twenty packets a round trip.
+    assert result.flows.rows()[0]["goodput_mbps"] == pytest.approx(20 * 1448 * 8 / 0.041 / 1e6, rel=0.1)
