@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,8 @@ def begin(name: str, language: str, parent: Path) -> list[Path]:
             target.parent.mkdir(exist_ok=True)
             target.write_text(text, encoding="utf-8", newline="\n")
         except OSError as error:
+            # Nothing is left half written, and nothing in it was there before.
+            shutil.rmtree(folder, ignore_errors=True)
             raise OutputError(f"{target}: cannot write: {error.strerror or error}") from None
         written.append(target)
     return written
