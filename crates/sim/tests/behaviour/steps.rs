@@ -13,7 +13,8 @@ use std::sync::atomic::AtomicBool;
 static CANCEL: AtomicBool = AtomicBool::new(false);
 
 fn begin(scenario: Scenario) -> Stepper<'static> {
-    Stepper::new(Arc::new(scenario), Bounds { cancel: &CANCEL, max_memory: u64::MAX, series: None, plain: false }).unwrap()
+    Stepper::new(Arc::new(scenario), Bounds { cancel: &CANCEL, max_memory: u64::MAX, series: None, plain: false })
+        .unwrap()
 }
 
 /// All that a run says, as a text in which not a number is no different from itself.
