@@ -11,7 +11,7 @@ from dumbbell.console import examples, fail
 
 EXAMPLES = examples(
     "dumbbell new-algorithm mine                # a class in Python",
-    "dumbbell new-algorithm mine --in c         # a library, with the header that it needs",
+    "dumbbell new-algorithm mine --in c         # a library and its header",
     "dumbbell new-algorithm mine --in rust      # a library, behind a safe trait",
 )
 

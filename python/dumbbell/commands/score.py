@@ -12,7 +12,7 @@ from dumbbell.console import examples, fail, print_json
 EXAMPLES = examples(
     "dumbbell score bbr3",
     "dumbbell score mine.py:Mine --set verdict",
-    "dumbbell score ./libmine.so --json        # the number, its parts, and each experiment",
+    "dumbbell score ./libmine.so --json        # with its parts",
 )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "dumbbell watch mine.toml",
-    "dumbbell watch mine.toml -o picture.png  # for a viewer that follows the file",
+    "dumbbell watch mine.toml -o picture.png  # for a picture viewer",
 )
 
 POLL_S = 0.1
