@@ -125,6 +125,16 @@ def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
         flent.read(tmp_path / "missing.flent.gz")
 
 
+def test_load_lies_between_equal_delays_and_its_end_counts() -> None:
+    metadata = {"LENGTH": 4, "TOTAL_LENGTH": 10}
+    data = flent.FlentData("a", "", [float(at) for at in range(11)], {"x": [float(at) for at in range(11)]}, metadata)
+    assert (data.delay, data.loaded("x")) == (3.0, [4.0, 5.0, 6.0, 7.0])
+    ((name, mean, median, count),) = data.summary()
+    assert (name, mean, median, count) == ("x", 5.5, 5.5, 4)
+    without = flent.FlentData("a", "", [1.0, 2.0], {"x": [5.0, None]}, {})
+    assert (without.delay, without.loaded("x")) == (0.0, [5.0])
+
+
 @pytest.mark.parametrize("nothing", [b"[],", b"{},", b"0,", b"[[]],"])
 def test_a_small_file_that_would_fill_the_memory_is_refused_before_it_is_read(tmp_path: Path, nothing: bytes) -> None:
     path = tmp_path / "bomb.flent.gz"

@@ -76,6 +76,19 @@ def test_one_way_anova_is_that_of_scipy() -> None:
     assert found.test().p == pytest.approx(expected.pvalue)
 
 
+@pytest.mark.parametrize("groups", [HEADACHE, UNEQUAL, [[1.0, 2.0], [1.5, 9.0, 2.0], [4.0, 4.5, 5.5, 3.0]]])
+def test_effect_sizes_are_those_that_follow_from_f(groups: list[list[float]]) -> None:
+    found = metrics.anova(groups)
+    assert found is not None
+    count = sum(map(len, groups))
+    # Hays' estimate and the share of variance, each written in F alone.
+    assert found.omega_squared == pytest.approx(
+        found.df_between * (found.f - 1) / (found.df_between * (found.f - 1) + count)
+    )
+    explained = found.f * found.df_between
+    assert found.eta_squared == pytest.approx(explained / (explained + found.df_within))
+
+
 def test_welchs_anova_of_two_groups_is_the_square_of_welchs_t() -> None:
     first, second = (np.array(group) for group in UNEQUAL[:2])
     found = metrics.welch_anova([first, second])

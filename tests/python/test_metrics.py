@@ -100,6 +100,13 @@ def test_rise_and_fall_after_a_change_of_capacity() -> None:
     assert metrics.fall_time(T, delay, 20.0, steady_p95=5.0) == pytest.approx(5.0)
     assert metrics.fall_time(T, np.full(T.size, 5.0), 20.0, steady_p95=5.0) == 0.0
     assert metrics.fall_time(T, np.where(T < 20, 5.0, 100.0), 20.0, steady_p95=5.0) is None
+    # Beside a queue that aims at 40 ms, 45 ms is where it belongs: below 1.25 times that, though above twice 5 ms.
+    aimed = np.where((T >= 20) & (T < 26), 100.0, np.where(T < 20, 5.0, 45.0))
+    assert metrics.fall_time(T, aimed, 20.0, steady_p95=5.0, target=40.0) == pytest.approx(6.0)
+    assert metrics.fall_time(T, aimed, 20.0, steady_p95=5.0) is None
+    # The time counts from the peak on: that it was low before does not end it.
+    late = np.where((T >= 23) & (T < 25), 100.0, 5.0)
+    assert metrics.fall_time(T, late, 20.0, steady_p95=5.0) == pytest.approx(5.0)
 
 
 def test_startup_time_is_when_the_link_is_first_busy() -> None:
