@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def calls(folder: Path) -> int:
     library = compiled(folder, "counted", source)
     flow = {"cc": {"library": str(library)}}
     code = f"import dumbbell as db; db.run({SCENARIO | {'flows': [flow]}!r})"
-    subprocess.run(["python", "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True)
     return int(told.read_text())
 
 
