@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from dumbbell import flent
 from dumbbell.application import app
+from dumbbell.flent import inspection
 from dumbbell.plots.flent import overlay
 from dumbbell.storage import OutputError
 from load import PATIENCE_S
@@ -133,6 +134,65 @@ def test_load_lies_between_equal_delays_and_its_end_counts() -> None:
     assert (name, mean, median, count) == ("x", 5.5, 5.5, 4)
     without = flent.FlentData("a", "", [1.0, 2.0], {"x": [5.0, None]}, {})
     assert (without.delay, without.loaded("x")) == (0.0, [5.0])
+
+
+def recording(*, is_away: bool, falls: bool = False, **metadata: object) -> flent.FlentData:
+    """Seventy seconds, sixty of them with load; a radio that is away is off its channel for 117 of every 264 ms."""
+    at = [round(0.2 * step, 1) for step in range(350)]
+    pings = [
+        (max(0.0, 117.0 - (1e3 * t) % 264.0) if is_away else 0.0) + 2.0 + 0.1 * (number % 7)
+        for number, t in enumerate(at)
+    ]
+    loaded = [5.0 < t <= 65.0 for t in at]
+    rates = [(120.0 if falls and t > 26.0 else 240.0) if load else None for t, load in zip(at, loaded, strict=True)]
+    series: dict[str, list[float | None]] = {"Ping (ms) ICMP": [*pings], "TCP upload": [*rates]}
+    return flent.FlentData("tcp_1up", "a title", at, series, {"LENGTH": 60, "TOTAL_LENGTH": 70, **metadata})
+
+
+def test_an_inspection_tells_a_radio_that_was_away_and_where_the_throughput_fell() -> None:
+    away = inspection.inspect(recording(is_away=True, falls=True), Path("x.flent.gz"))
+    assert (away.before.is_away, away.after.is_away, away.is_away) == (True, True, True)
+    assert away.before.late_share == pytest.approx(102 / 264, abs=0.15)
+    assert away.change is not None
+    assert (away.change.at_s, away.change.before_mbps, away.change.after_mbps) == pytest.approx(
+        (21.2, 240.0, 120.0), abs=0.2
+    )
+    there = inspection.inspect(recording(is_away=False), Path("x.flent.gz"))
+    assert (there.is_away, there.before.late_share, there.change) == (False, 0.0, None)
+
+
+def test_an_inspection_tells_what_the_sockets_and_the_kernel_said() -> None:
+    data = recording(
+        is_away=False,
+        SERIES_META={
+            "TCP upload": {"CONG_CONTROL": "bbrgen", "UPSTREAM_TOS": 0xB8},
+            "Ping (ms) ICMP": {"UPSTREAM_TOS": 32},
+        },
+        SYSCTLS={"net.ipv4.tcp_congestion_control": "cubic", "net.ipv4.tcp_ecn": 2, "net.core.default_qdisc": "fq"},
+        EGRESS_INFO={"driver": "ath10k", "qdiscs": [{"name": "fq_codel"}]},
+        KERNEL_RELEASE="5.13.12",
+    )
+    found = inspection.inspect(data, Path("x.flent.gz"))
+    assert (found.uploads, found.default, found.kernel) == (["bbrgen"], "cubic", "5.13.12")
+    assert (found.qdisc, found.driver, found.markings, found.ecn) == ("fq_codel", "ath10k", ["0x2e"], 2)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "text", ["list"], {"TCP upload": 5}, {"TCP upload": {"CONG_CONTROL": []}}])
+def test_metadata_of_other_types_is_not_told(wrong: object) -> None:
+    data = recording(is_away=False, SERIES_META=wrong, SYSCTLS=wrong, EGRESS_INFO=wrong, KERNEL_RELEASE=wrong)
+    found = inspection.inspect(data, Path("x.flent.gz"))
+    assert (found.uploads, found.default, found.qdisc, found.driver, found.ecn) == ([], None, None, None, None)
+    json.dumps(found.as_dict())
+
+
+def test_the_command_inspects_files_and_takes_no_other_option(tmp_path: Path) -> None:
+    paths = [flent.write(recording(is_away=is_away), tmp_path / f"{is_away}.flent.gz") for is_away in (True, False)]
+    told = CliRunner().invoke(app, ["flent", "inspect", *map(str, paths), "--json"])
+    assert [one["away"] for one in json.loads(told.stdout)["files"]] == [True, False]
+    shown = CliRunner().invoke(app, ["flent", "inspect", *map(str, paths)])
+    assert "2 recordings, 1 of a radio that was away" in shown.stdout
+    for words in (["inspect"], ["inspect", str(paths[0]), "--rate", "5mbit"], ["tcp_1up", str(paths[0])]):
+        assert CliRunner().invoke(app, ["flent", *words]).exit_code == 2
 
 
 @pytest.mark.parametrize("nothing", [b"[],", b"{},", b"0,", b"[[]],"])

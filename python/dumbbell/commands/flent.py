@@ -13,11 +13,14 @@ from dumbbell.console import examples, fail, print_json, print_paths
 if TYPE_CHECKING:
     from dumbbell.flent import FlentData
 
+INSPECT = "inspect"
+
 EXAMPLES = examples(
     "dumbbell flent tcp_1up --wifi --rtt 10ms --cc bbr --out bbr.flent.gz",
     "dumbbell flent tcp_nup --streams 12 --rate 100mbit --cc cubic",
     "dumbbell flent rrul --rate 50mbit --rtt 40ms --set path.queue=codel",
     "dumbbell plot bbr.flent.gz lab.flent.gz --out beside  # over a real one",
+    "dumbbell flent inspect lab/*.flent.gz             # in what state was it?",
 )
 
 
@@ -25,10 +28,15 @@ def flent(
     test: Annotated[
         str,
         typer.Argument(
-            help="tcp_1up, tcp_nup, tcp_ndown, tcp_bidirectional, rrul, rrul_be, rtt_fair, …",
+            help="tcp_1up, tcp_nup, tcp_ndown, tcp_bidirectional, rrul, rrul_be, rtt_fair, … or `inspect`",
             autocompletion=completion.flent_tests,
         ),
     ],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="With inspect: files of Flent.", show_default=False)
+    ] = None,
+    *,
+    context: typer.Context,
     cc: Annotated[
         str,
         typer.Option(
@@ -67,10 +75,16 @@ def flent(
 ) -> None:
     """Run one of Flent's tests on a simulated path: bulk transfers and pings at the same time.
 
-    The file that --out writes is opened and plotted by Flent itself; `dumbbell plot` draws it beside others.
+    The file that --out writes is opened and plotted by Flent itself; `dumbbell plot` draws it beside others. `inspect
+    FILE...` tells what recordings say of their network: controllers, kernel, queue, idle pings, a radio that was away.
     """
     from dumbbell import flent as tests
 
+    if test == INSPECT:
+        _inspect(files or [], context, as_json)
+        return
+    if files:
+        fail(f"{files[0]}: files go with `dumbbell flent {INSPECT}`")
     if out is not None:
         tests.files.check_place(out)
     if wifi and rate is not None:
@@ -99,6 +113,55 @@ def flent(
             raise
         fail(str(error))
     _tell(data, [] if out is None else [tests.write(data, out)], quiet, as_json)
+
+
+def _inspect(files: list[Path], context: typer.Context, as_json: bool) -> None:
+    """Prints a row for each file."""
+    from dumbbell import flent as tests
+    from dumbbell.flent.inspection import inspect
+
+    given = [
+        name
+        for name in context.params
+        if name not in ("test", "files", "as_json")
+        and getattr(context.get_parameter_source(name), "name", "DEFAULT") != "DEFAULT"
+    ]
+    if given:
+        fail(f"--{given[0].replace('_', '-')} has nothing to say in `flent {INSPECT}`: leave it out")
+    if not files:
+        fail(f"`flent {INSPECT}` needs files of Flent")
+    found = []
+    for path in files:
+        try:
+            found.append(inspect(tests.read(path), path))
+        except tests.FlentFileError as error:
+            fail(str(error))
+    if as_json:
+        print_json({"files": [one.as_dict() for one in found]})
+        return
+    from dumbbell.terminal import Grid
+
+    grid = Grid("file", "uploads", "kernel", "queue", "driver", "DSCP", "late before %", "after %", "radio", "Mbit/s")
+    for one in found:
+        grid.add(
+            one.name,
+            ", ".join(one.uploads or one.downloads) or "-",
+            one.kernel or "-",
+            one.qdisc or "-",
+            one.driver or "-",
+            ", ".join(one.markings) or "-",
+            *(
+                "-" if share is None else f"{100 * share:.0f}"
+                for share in (one.before.late_share, one.after.late_share)
+            ),
+            {None: "-", True: "away", False: "there"}[one.is_away],
+            "-"
+            if one.change is None
+            else f"{one.change.before_mbps:.0f}, from {one.change.at_s:.0f} s on {one.change.after_mbps:.0f}",
+        )
+    grid.print(
+        f"{len(found)} recordings, {sum(one.is_away is True for one in found)} of a radio that was away at times"
+    )
 
 
 def _tell(data: FlentData, written: list[Path], quiet: bool, as_json: bool) -> None:
