@@ -172,6 +172,10 @@ fn sketch(drawer: &mut Drawer) -> Result<Value> {
 fn link(drawer: &mut Drawer, definition: &str) -> Result<Map<String, Value>> {
     let mut link = table(drawer.definition(definition)?);
     link.remove("routes");
+    // There are more queues and transports than keys of a link or a flow, so they would seldom be drawn among those.
+    if drawer.chance(1, 2)? {
+        link.insert("queue".to_owned(), drawer.definition("QueueSpec")?);
+    }
     if !link.contains_key("trace") && !link.get("rate").is_some_and(Value::is_object) {
         link.insert("rate".to_owned(), json!(format!("{}kbit", drawer.number(100..=50_000)?)));
     }
@@ -182,6 +186,9 @@ fn link(drawer: &mut Drawer, definition: &str) -> Result<Map<String, Value>> {
 
 fn flow(drawer: &mut Drawer, definition: &str, nodes: Option<&[&str]>) -> Result<Value> {
     let mut flow = table(drawer.definition(definition)?);
+    if drawer.chance(1, 3)? {
+        flow.insert("transport".to_owned(), drawer.definition("Transport")?);
+    }
     if !flow.contains_key("cc") {
         flow.insert("cc".to_owned(), drawer.definition("CcSpec")?);
     }
