@@ -25,6 +25,9 @@ const TRACE_PACKET_BYTES: u32 = 1_500;
 /// The links to the receiver and those back, in order.
 type Routes = (Vec<usize>, Vec<usize>);
 
+/// The link to a receiver, and the one back, when they are there.
+pub(super) type Exit = Option<(usize, usize)>;
+
 impl Context<'_> {
     /// All flows, one for each of `count`; `None` when there is none or one has no route.
     pub(super) fn flows(&mut self, network: &mut Network) -> Option<(Vec<Flow>, Vec<Arc<FlowNotes>>)> {
@@ -46,7 +49,7 @@ impl Context<'_> {
         let mut complete = true;
         for (entry, spec) in specs.iter().enumerate() {
             let at = top("flows").index(entry);
-            let Some(added) = self.flow_entry(spec, &at, flows.len(), network) else {
+            let Some(added) = self.flow_entry(spec, &at, flows.len(), network, None) else {
                 complete = false;
                 continue;
             };
@@ -65,13 +68,15 @@ impl Context<'_> {
         complete.then_some((flows, notes))
     }
 
-    /// The flows of the entry of `[[flows]]` that stands at `at`, the first of which has number `first`.
+    /// The flows of the entry of `[[flows]]` that stands at `at`, the first of which has number `first`. Each has a link to its
+    /// receiver of its own where it has an `exit_delay`, or all have the one of a receiver that they `share`.
     pub(super) fn flow_entry(
         &mut self,
         spec: &FlowSpec,
         at: &KeyPath,
         first: usize,
         network: &mut Network,
+        mut share: Option<&mut Exit>,
     ) -> Option<Vec<Flow>> {
         let count = spec.count.unwrap_or(1);
         let transport = self.transport(spec, at);
@@ -107,7 +112,11 @@ impl Context<'_> {
                 reverse = reverse.iter().copied().chain(once(from_router)).collect();
             }
             if let Some(delay) = exit {
-                let (from_router, to_router) = network.add_exit(number_of_flow, to, delay, at);
+                let mut add = || network.add_exit(number_of_flow, to, delay, at);
+                let (from_router, to_router) = match &mut share {
+                    Some(shared) => *shared.get_or_insert_with(add),
+                    None => add(),
+                };
                 forward = forward.iter().copied().chain(once(from_router)).collect();
                 reverse = once(to_router).chain(reverse.iter().copied()).collect();
             }

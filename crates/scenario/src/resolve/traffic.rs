@@ -1,6 +1,7 @@
 //! `[[traffic]]`: what its flows are, which way they take, and how many there are.
 
 use super::flow_list::Group;
+use super::flows::Exit;
 use super::{Context, LinkNotes, top};
 use crate::error::suggest;
 use crate::file::{CcSpec, Senders, TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
@@ -113,11 +114,13 @@ impl Context<'_> {
     fn senders(&mut self, spec: &TrafficSpec, at: &KeyPath, first: usize, network: &mut Network) -> Option<Vec<Flow>> {
         let (count, places) = (senders(spec) as usize, self.places(spec, at)?);
         let mut number = first;
+        // Servers have one client.
+        let mut client = Exit::default();
         let mut by_place = Vec::with_capacity(places);
         for place in 0..places {
             let own = u32::try_from((count - place).div_ceil(places)).unwrap_or(u32::MAX);
             let before = self.report.problems.len();
-            by_place.push(self.flow_entry(&spec.flows(place, own), at, number, network)?.into_iter());
+            by_place.push(self.flow_entry(&spec.flows(place, own), at, number, network, Some(&mut client))?.into_iter());
             // What is wrong would be said for each place.
             if self.report.problems.len() > before {
                 return None;
