@@ -7,6 +7,7 @@
 
 use super::Line;
 use dumbbell_units::Rng;
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
 /// Says in which line the packets of a flow wait.
@@ -49,17 +50,49 @@ pub(super) fn line_at<T: Default>(lines: &mut Vec<T>, line: usize) -> &mut T {
     &mut lines[line]
 }
 
+/// Lines by their numbers, of which only those exist that were used: of a thousand lines of a hash a station uses one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lines<T> {
+    /// By the number of a line: its place among those that exist, counted from 1, or 0.
+    places: Vec<u32>,
+    used: Vec<(usize, T)>,
+}
+
+impl<T: Default> Lines<T> {
+    /// The line of this number, which is made if it does not exist.
+    #[inline]
+    pub(super) fn at(&mut self, number: usize) -> &mut T {
+        let known = self.places.get(number).map_or(0, |place| *place as usize);
+        let place = if known > 0 { known - 1 } else { self.make(number) };
+        &mut self.used[place].1
+    }
+
+    #[cold]
+    fn make(&mut self, number: usize) -> usize {
+        self.used.push((number, T::default()));
+        #[expect(clippy::cast_possible_truncation, reason = "a line has a flow, which are numbered in 32 bits")]
+        let place = self.used.len() as u32;
+        *line_at(&mut self.places, number) = place;
+        self.used.len() - 1
+    }
+
+    /// The lines that exist, with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        self.used.iter().map(|(number, line)| (*number, line))
+    }
+}
+
 /// The number of the line that holds the most bytes when a packet of `size` bytes comes to line `to`, and these bytes: the
 /// first, if several do.
 pub(super) fn longest<'a>(
-    lines: impl DoubleEndedIterator<Item = &'a Line> + ExactSizeIterator,
+    lines: impl Iterator<Item = (usize, &'a Line)>,
     to: usize,
     size: u32,
 ) -> Option<(usize, u64)> {
     let bytes = |(number, line): (usize, &Line)| {
         (number, line.backlog().bytes + if number == to { u64::from(size) } else { 0 })
     };
-    lines.enumerate().map(bytes).rev().max_by_key(|(_, bytes)| *bytes)
+    lines.map(bytes).max_by_key(|(number, bytes)| (*bytes, Reverse(*number)))
 }
 
 /// Lines that take turns.
@@ -118,6 +151,9 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Ecn;
+    use crate::queue::held::testing::{buffer, waiting};
+    use dumbbell_units::Time;
 
     #[test]
     fn hashed_flows_spread_over_all_lines_and_stay_where_they_are() {
@@ -136,6 +172,26 @@ mod tests {
     fn flows_with_lines_of_their_own_never_meet() {
         let mut exact = Classifier::new(None, Rng::new(1));
         assert_eq!([7, 1_000_000, 7, 3].map(|flow| exact.line_of(flow)), [0, 1, 0, 2]);
+    }
+
+    #[test]
+    fn lines_are_made_as_they_are_used_and_keep_their_numbers() {
+        let mut lines: Lines<u32> = Lines::default();
+        *lines.at(1_000) = 7;
+        *lines.at(3) += 1;
+        *lines.at(1_000) += 1;
+        assert_eq!(lines.iter().map(|(number, line)| (number, *line)).collect::<Vec<_>>(), [(1_000, 8), (3, 1)]);
+    }
+
+    #[test]
+    fn of_lines_that_are_as_long_the_one_of_the_lowest_number_is_the_longest() {
+        let mut buffer = buffer();
+        let mut lines: Lines<Line> = Lines::default();
+        for number in [9, 2, 5] {
+            lines.at(number).push(waiting(Time::ZERO, Ecn::NotEct), &mut buffer);
+        }
+        assert_eq!(longest(lines.iter(), 7, 100), Some((2, 1_500)));
+        assert_eq!(longest(lines.iter(), 5, 100), Some((5, 1_600)));
     }
 
     #[test]

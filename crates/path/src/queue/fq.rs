@@ -8,7 +8,7 @@
 //! what `fq` does on a router, and `max_rate`. Left out: the horizon (no packet comes before its time), the priority bands
 //! (flows have no priority), and that flows are forgotten after some seconds of silence where there are many.
 
-use super::flows::{Classifier, Turns, line_at};
+use super::flows::{Classifier, Lines, Turns};
 use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting, time_of};
 use crate::catalog::Described;
 use crate::ledger::DropCause;
@@ -104,7 +104,7 @@ struct State {
     parameters: Fq,
     quantum: i64,
     classifier: Classifier,
-    flows: Vec<Flow>,
+    flows: Lines<Flow>,
     turns: Turns,
     /// Flows that have to wait, by the time until which they do.
     throttled: BTreeSet<(Time, usize)>,
@@ -130,7 +130,7 @@ impl State {
         State {
             quantum: i64::try_from(parameters.quantum.as_u64()).unwrap_or(i64::MAX),
             classifier: Classifier::new(parameters.flows, rng),
-            flows: Vec::new(),
+            flows: Lines::default(),
             turns: Turns::default(),
             throttled: BTreeSet::new(),
             busy_since: Time::ZERO,
@@ -140,7 +140,7 @@ impl State {
 
     /// A flow that had nothing to send has a packet.
     fn activate(&mut self, number: usize, now: Time) {
-        let flow = &mut self.flows[number];
+        let flow = self.flows.at(number);
         flow.is_active = true;
         let rested = now.since(flow.idle_since) > self.parameters.refill_delay;
         flow.credit = Some(match flow.credit {
@@ -170,7 +170,7 @@ impl State {
     /// The flow of this number has sent a packet: how long its rate makes it wait.
     fn pace(&mut self, number: usize, size: u32, now: Time) {
         let Some(rate) = self.parameters.max_rate else { return };
-        let flow = &mut self.flows[number];
+        let flow = self.flows.at(number);
         let mut bytes = u64::from(size);
         if rate <= self.parameters.low_rate_threshold {
             flow.credit = Some(0);
@@ -192,7 +192,7 @@ impl State {
 impl Held for State {
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
         let number = self.classifier.line_of(packet.flow);
-        let flow = line_at(&mut self.flows, number);
+        let flow = self.flows.at(number);
         let has_to_wait = flow.next_packet > now;
         let fits = if has_to_wait { buffer.fits_waiting(now, packet.size) } else { buffer.fits(now, packet.size) };
         if !fits || flow.line.backlog().packets >= self.parameters.flow_limit.into() {
@@ -216,7 +216,7 @@ impl Held for State {
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         self.release(now);
         while let Some(number) = self.turns.first() {
-            let flow = &mut self.flows[number];
+            let flow = self.flows.at(number);
             let credit = flow.credit.get_or_insert(0);
             if *credit <= 0 {
                 *credit += self.quantum;
@@ -247,7 +247,7 @@ impl Held for State {
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {
-        let waiting = self.flows.iter().filter(|flow| flow.line.front().is_some()).count();
+        let waiting = self.flows.iter().filter(|(_, flow)| flow.line.front().is_some()).count();
         vec![("flows", waiting as f64), ("throttled", self.throttled.len() as f64)]
     }
 }

@@ -5,15 +5,18 @@
 //! begins to transmit counts (IEEE 802.11-2020, section 10.23.2.4: the counter is lowered at the boundary of a slot). After each own
 //! exchange a new backoff is drawn, whether there is more to send or not, so that who comes to have something to send
 //! later and finds the medium idle transmits at once.
+//!
+//! All contenders of one AIFS count the same slots. So a backoff is the number of slots at which it has run down, counted
+//! from the beginning of the run: whoever loses changes nothing but the count of its class (`race.rs`).
 
 use super::parameters::AccessCategory;
 use super::phy::{SIFS, SLOT};
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Rng};
 
 /// What EDCA gives a category of a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
-    aifs: Duration,
+    pub aifs: Duration,
     cw_min: u32,
     cw_max: u32,
     /// The longest PPDU; `None` where a transmission opportunity is one PPDU, however long.
@@ -35,57 +38,47 @@ impl Access {
     }
 }
 
-/// The backoff of a category of a device.
+/// The backoff of a category of a device. `passed` are the slots that its class has counted so far.
 #[derive(Clone, Debug)]
 pub(super) struct Backoff {
     access: Access,
     cw: u32,
-    /// Idle slots that are left.
-    slots: u32,
+    /// How many slots have passed when it has run down.
+    runs_down: u64,
 }
 
 impl Backoff {
     /// One that has not drawn yet: its owner has never transmitted.
     pub(super) fn new(access: Access) -> Backoff {
-        Backoff { access, cw: access.cw_min, slots: 0 }
+        Backoff { access, cw: access.cw_min, runs_down: 0 }
     }
 
-    /// When it has run down, if the medium stays idle, which it is since `idle_since`.
-    pub(super) fn expires(&self, idle_since: Time) -> Time {
-        idle_since + self.access.aifs + SLOT * u64::from(self.slots)
-    }
-
-    /// Others begin to transmit at `now`, and the medium has been idle since `idle_since`.
-    pub(super) fn freeze(&mut self, idle_since: Time, now: Time) {
-        let counts_from = idle_since + self.access.aifs;
-        if now < counts_from {
-            return;
-        }
-        let passed = now.since(counts_from).as_nanos() / SLOT.as_nanos() + 1;
-        self.slots = self.slots.saturating_sub(u32::try_from(passed).unwrap_or(u32::MAX));
+    /// How many slots have passed when it has run down.
+    pub(super) fn runs_down(&self) -> u64 {
+        self.runs_down
     }
 
     /// Its owner has something to send now, for the first time since it sent everything, and the medium is busy.
-    pub(super) fn defer(&mut self, rng: &mut Rng) {
-        if self.slots == 0 {
-            self.draw(rng);
+    pub(super) fn defer(&mut self, passed: u64, rng: &mut Rng) {
+        if self.runs_down <= passed {
+            self.draw(passed, rng);
         }
     }
 
     /// An own transmission was answered.
-    pub(super) fn succeed(&mut self, rng: &mut Rng) {
+    pub(super) fn succeed(&mut self, passed: u64, rng: &mut Rng) {
         self.cw = self.access.cw_min;
-        self.draw(rng);
+        self.draw(passed, rng);
     }
 
     /// An own transmission was not answered.
-    pub(super) fn fail(&mut self, rng: &mut Rng) {
+    pub(super) fn fail(&mut self, passed: u64, rng: &mut Rng) {
         self.cw = (2 * self.cw + 1).min(self.access.cw_max);
-        self.draw(rng);
+        self.draw(passed, rng);
     }
 
-    fn draw(&mut self, rng: &mut Rng) {
-        self.slots = rng.below(self.cw + 1);
+    fn draw(&mut self, passed: u64, rng: &mut Rng) {
+        self.runs_down = passed + u64::from(rng.below(self.cw + 1));
     }
 }
 
@@ -93,31 +86,11 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    fn at(micros: u64) -> Time {
-        Time::ZERO + Duration::from_micros(micros)
-    }
-
-    fn with_slots(slots: u32) -> Backoff {
-        Backoff { slots, ..Backoff::new(Access::new(AccessCategory::BestEffort, false)) }
-    }
-
-    #[test]
-    fn slots_count_from_43_us_of_silence_on() {
-        assert_eq!(with_slots(0).expires(at(100)), at(143));
-        assert_eq!(with_slots(5).expires(at(100)), at(143 + 45));
-    }
-
-    #[test]
-    fn a_loser_keeps_the_slots_that_are_left() {
-        let mut backoff = with_slots(5);
-        backoff.freeze(at(100), at(143 + 9));
-        assert_eq!(backoff.slots, 3);
-        backoff.freeze(at(200), at(220));
-        assert_eq!(backoff.slots, 3, "the medium was not idle for AIFS");
-        backoff.freeze(at(300), at(343));
-        assert_eq!(backoff.slots, 2, "the first slot begins with the end of AIFS");
-        backoff.freeze(at(400), at(1_000));
-        assert_eq!(backoff.slots, 0);
+    impl Backoff {
+        /// One that runs down when so many slots have passed.
+        pub(in crate::wifi) fn at(slots: u64, access: Access) -> Backoff {
+            Backoff { runs_down: slots, ..Backoff::new(access) }
+        }
     }
 
     #[test]
@@ -127,7 +100,7 @@ mod tests {
             let mut backoff = Backoff::new(access);
             (0..8)
                 .map(|_| {
-                    backoff.fail(rng);
+                    backoff.fail(0, rng);
                     backoff.cw
                 })
                 .collect::<Vec<_>>()
@@ -136,8 +109,8 @@ mod tests {
         assert_eq!(windows(station, &mut rng), [31, 63, 127, 255, 511, 1023, 1023, 1023]);
         assert_eq!(windows(Access::new(AccessCategory::BestEffort, true), &mut rng)[..3], [31, 63, 63]);
         let mut backoff = Backoff::new(station);
-        backoff.fail(&mut rng);
-        backoff.succeed(&mut rng);
+        backoff.fail(0, &mut rng);
+        backoff.succeed(0, &mut rng);
         assert_eq!(backoff.cw, 15);
     }
 }

@@ -7,9 +7,12 @@
 
 use super::aggregate::{Aggregate, Categories};
 use super::airtime::Turns;
-use super::backoff::{Access, Backoff};
+use super::backoff::Access;
+use super::intake::{Intake, Room};
 use super::lane::{Lane, Place};
 use super::port::{RadioCounters, RadioLink, RadioPort};
+use super::race::Race;
+use super::timetable::Timetable;
 use super::{AccessCategory, Wifi};
 use crate::dscp::Dscp;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
@@ -18,24 +21,25 @@ use crate::medium::{Measured, Medium, Port};
 use crate::packet::{Packet, PureAck};
 use crate::stats::Backlog;
 use dumbbell_units::{Duration, Rng, Time, claimed};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// A radio channel with its access point and its stations.
 #[derive(Debug)]
 pub struct WifiChannel<P> {
     pub(super) ports: Vec<RadioPort<P>>,
     pub(super) lanes: Vec<Lane<P>>,
+    /// By their numbers in the race.
     pub(super) contenders: Vec<Contender<P>>,
+    pub(super) race: Race,
+    intake: Intake,
     categories: Categories,
     pub(super) rng: Rng,
-    /// Since when nobody transmits, or when the exchange that is under way ends.
-    pub(super) idle_since: Time,
     /// When the next exchange starts if nothing comes before.
     next_start: Time,
-    /// When a receiver stops to wait for a frame.
-    next_timeout: Time,
-    /// When the next packet comes out, and at which port.
-    next_arrival: (Time, usize),
+    /// When receivers stop to wait for a frame, by lane.
+    pub(super) timeouts: Timetable,
+    /// When the next packet comes out of each port.
+    pub(super) arrivals: Timetable,
     /// Estimated airtime that the end of the exchange frees in the device, by lane.
     pub(super) freed: Vec<(usize, Duration)>,
     pub(super) departures: VecDeque<(Port, Time, P)>,
@@ -47,10 +51,7 @@ pub struct WifiChannel<P> {
 pub(super) struct Contender<P> {
     pub device: usize,
     pub category: AccessCategory,
-    pub backoff: Backoff,
     pub turns: Turns,
-    /// From when on it has something to send.
-    ready: Time,
     /// The aggregate that the device has fixed already, and its lane.
     pub built: Option<(usize, Aggregate<P>)>,
 }
@@ -69,26 +70,37 @@ impl<P: Packet + Send> WifiChannel<P> {
             ports: Vec::with_capacity(links.len()),
             lanes: Vec::new(),
             contenders: Vec::new(),
+            race: Race::default(),
+            intake: Intake::default(),
             categories: Categories::default(),
             rng,
-            idle_since: Time::ZERO,
             next_start: Time::NEVER,
-            next_timeout: Time::NEVER,
-            next_arrival: (Time::NEVER, 0),
+            timeouts: Timetable::default(),
+            arrivals: Timetable::default(),
             freed: Vec::new(),
             departures: VecDeque::new(),
             drops: VecDeque::new(),
         };
-        links.into_iter().for_each(|link| channel.add(link, categories));
-        let ends: Vec<_> = channel.ports.iter().map(|port| (port.from, port.to)).collect();
+        let mut known = HashMap::new();
+        links.into_iter().for_each(|link| channel.add(link, categories, &mut known));
+        let mut first = HashMap::new();
+        for (number, port) in channel.ports.iter().enumerate() {
+            first.entry((port.from, port.to)).or_insert(number);
+        }
         for port in &mut channel.ports {
-            port.opposite = ends.iter().position(|&(from, to)| (from, to) == (port.to, port.from));
+            port.opposite = first.get(&(port.to, port.from)).copied();
         }
         channel
     }
 
-    /// Adds a port with a lane for every category that a packet can have.
-    fn add(&mut self, link: RadioLink, categories: &[AccessCategory]) {
+    /// Adds a port with a lane for every category that a packet can have. `known` are the contenders so far, by device and
+    /// category.
+    fn add(
+        &mut self,
+        link: RadioLink,
+        categories: &[AccessCategory],
+        known: &mut HashMap<(usize, AccessCategory), usize>,
+    ) {
         let (device, is_access_point) = (link.from, link.is_from_access_point);
         let Some((mut port, mut queues)) = RadioPort::new(link) else { return };
         let number = self.ports.len();
@@ -97,31 +109,27 @@ impl<P: Packet + Send> WifiChannel<P> {
         categories.dedup();
         for category in categories {
             let access = Access::new(category, is_access_point);
-            let contender = self.contender(device, category, access, port.wifi.airtime_fairness);
-            let place = Place { port: number, contender, category };
+            let contender = *known.entry((device, category)).or_insert_with(|| {
+                let turns = Turns::new(port.wifi.airtime_fairness);
+                self.contenders.push(Contender { device, category, turns, built: None });
+                self.race.add(access)
+            });
+            let turns = &mut self.contenders[contender].turns;
+            let place = Place { port: number, contender, station: turns.len(), category };
             let queue = Rng::new(queues.next_u64());
             let lane = Lane::new(place, (&port.wifi, port.modulation), access.txop, &port.config, queue);
             if let Some(lane) = lane {
                 let index = self.lanes.len();
                 port.lanes[category as usize] = Some(index);
-                self.contenders[contender].turns.add(index, port.wifi.airtime_weight);
+                turns.add(index, port.wifi.airtime_weight);
+                self.intake.add(contender, port.wifi.aql_threshold);
                 self.lanes.push(lane);
             }
         }
         self.ports.push(port);
     }
 
-    /// The contender of a category of a device, which may have been there already.
-    fn contender(&mut self, device: usize, category: AccessCategory, access: Access, is_fair: bool) -> usize {
-        let is_it = |contender: &Contender<P>| (contender.device, contender.category) == (device, category);
-        self.contenders.iter().position(is_it).unwrap_or_else(|| {
-            let (backoff, turns) = (Backoff::new(access), Turns::new(is_fair));
-            self.contenders.push(Contender { device, category, backoff, turns, ready: Time::NEVER, built: None });
-            self.contenders.len() - 1
-        })
-    }
-
-    /// Does something with a lane, and tells what its queue drops.
+    /// Does something with a lane, and tells what its queue drops. What this changes is [noted](Self::note) by the caller.
     pub(super) fn with_lane<T>(
         &mut self,
         now: Time,
@@ -139,90 +147,84 @@ impl<P: Packet + Send> WifiChannel<P> {
         result
     }
 
-    /// Does what the end of the exchange leads to, if it is over by `now`.
+    /// A lane has changed by `now`.
+    pub(super) fn note(&mut self, now: Time, number: usize) {
+        let lane = &self.lanes[number];
+        let queue = lane.queue_ready();
+        let (room, later) =
+            if queue <= now { (lane.room(&self.ports[lane.port].wifi), Time::NEVER) } else { (Room::None, queue) };
+        self.intake.note(number, lane.pending, room, later);
+        self.contenders[lane.contender].turns.note(lane.station, lane.ready(), now);
+    }
+
+    /// Does what the end of the exchange leads to, if it is over by `now`: devices take packets, one lane after the other.
     pub(super) fn hear_block_ack(&mut self, now: Time) {
-        if self.idle_since > now || self.freed.is_empty() {
+        let over = self.race.idle_since();
+        if over > now || self.freed.is_empty() {
             return;
         }
         while let Some((lane, airtime)) = self.freed.pop() {
-            let lane = &mut self.lanes[lane];
-            lane.pending = lane.pending.saturating_sub(airtime);
+            let pending = &mut self.lanes[lane].pending;
+            *pending = pending.saturating_sub(airtime);
+            self.note(over, lane);
         }
-        for lane in 0..self.lanes.len() {
-            self.fill_device(self.idle_since, lane);
+        for lane in self.intake.due(over) {
+            self.note(over, lane);
+        }
+        let mut lanes = self.intake.first_of_changed();
+        while let Some(lane) = lanes.pop_first() {
+            self.fill_device(over, lane);
+            self.note(over, lane);
+            lanes.extend(self.intake.behind(lane));
         }
     }
 
+    /// The device takes what it may from the queue of a lane. The caller [notes](Self::note) it.
     pub(super) fn fill_device(&mut self, now: Time, lane: usize) {
-        if !self.lanes[lane].has_queue(now) {
-            return;
+        if self.lanes[lane].queue_ready() <= now {
+            let others = self.intake.pending(lane) - self.lanes[lane].pending;
+            self.with_lane(now, lane, |lane, wifi, ledger| lane.fill_device(now, wifi, others, ledger));
         }
-        let contender = self.lanes[lane].contender;
-        let others = self.lanes.iter().enumerate().filter(|(number, _)| *number != lane);
-        let others = others.filter(|(_, other)| other.contender == contender);
-        let pending = others.fold(Duration::ZERO, |sum, (_, other)| sum + other.pending);
-        self.with_lane(now, lane, |lane, wifi, ledger| lane.fill_device(now, wifi, pending, ledger));
     }
 
     /// There is something new in a lane at `now`.
     fn enter(&mut self, now: Time, lane: usize) {
-        let ready = self.lanes[lane].ready();
+        let lane = &self.lanes[lane];
+        let (contender, ready) = (lane.contender, lane.ready());
         if ready == Time::NEVER {
             return;
         }
-        let contender = &mut self.contenders[self.lanes[lane].contender];
-        contender.turns.enter(lane);
-        let was_ready = contender.ready;
-        contender.ready = was_ready.min(ready.max(now));
-        if was_ready == Time::NEVER && self.idle_since > now {
-            contender.backoff.defer(&mut self.rng);
+        self.contenders[contender].turns.enter(lane.station);
+        let was_ready = self.race.ready(contender);
+        if was_ready == Time::NEVER && self.race.idle_since() > now {
+            self.race.defer(contender, &mut self.rng);
         }
-        if contender.ready < was_ready {
-            let start = contender.backoff.expires(self.idle_since).max(contender.ready);
-            self.next_start = self.next_start.min(start);
+        let ready = ready.max(now);
+        if ready < was_ready {
+            self.race.set_ready(contender, ready);
+            self.next_start = self.next_start.min(self.race.start_of(contender));
         }
     }
 
     /// From when on a contender has something to send, not before `earliest`.
-    pub(super) fn find_ready(&mut self, contender: usize, earliest: Time) {
-        let Self { lanes, contenders, .. } = self;
-        let lanes = lanes.iter().enumerate().filter(|(_, lane)| lane.contender == contender);
-        let ready = lanes.map(|(number, lane)| (number, lane.ready()));
-        let contender = &mut contenders[contender];
-        contender.ready = if contender.built.is_some() { Time::ZERO } else { Time::NEVER };
-        for (lane, ready) in ready.filter(|(_, ready)| *ready < Time::NEVER) {
-            contender.turns.enter(lane);
-            contender.ready = contender.ready.min(ready.max(earliest));
-        }
-    }
-
-    /// When a contender transmits if nobody does before.
-    pub(super) fn start_of(&self, contender: &Contender<P>) -> Time {
-        match contender.ready {
-            Time::NEVER => Time::NEVER,
-            ready => contender.backoff.expires(self.idle_since).max(ready),
-        }
+    pub(super) fn find_ready(&mut self, number: usize, earliest: Time) {
+        let contender = &mut self.contenders[number];
+        contender.turns.enter_all();
+        let ready = if contender.built.is_some() { Time::ZERO } else { contender.turns.ready().max(earliest) };
+        self.race.set_ready(number, ready);
     }
 
     pub(super) fn find_next_start(&mut self) {
-        self.next_start = self.contenders.iter().map(|contender| self.start_of(contender)).min().unwrap_or(Time::NEVER);
-        self.next_timeout = self.lanes.iter().map(|lane| lane.receiver.deadline()).min().unwrap_or(Time::NEVER);
-    }
-
-    pub(super) fn find_next_arrival(&mut self) {
-        let arrivals = self.ports.iter().zip(0..).map(|(port, number)| (port.pipe.next_arrival(), number));
-        self.next_arrival = arrivals.min().unwrap_or((Time::NEVER, 0));
+        self.next_start = self.race.next_start();
     }
 
     /// Receivers that have waited long enough for a frame go on without it.
     fn time_out(&mut self, now: Time) {
-        for lane in 0..self.lanes.len() {
-            if self.lanes[lane].receiver.deadline() <= now {
-                self.deliver(lane, now);
-            }
+        let mut lanes = self.timeouts.due(now);
+        lanes.sort_unstable();
+        for lane in lanes {
+            self.deliver(lane, now);
         }
-        self.find_next_start();
-        self.find_next_arrival();
     }
 
     fn offer_to_lane(&mut self, now: Time, port: usize, packet: P) -> Offer {
@@ -237,6 +239,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             self.ports[port].enter(now, packet.size());
         }
         self.fill_device(now, lane);
+        self.note(now, lane);
         self.enter(now, lane);
         offer
     }
@@ -275,23 +278,25 @@ impl<P: Packet + Send> Medium<P> for WifiChannel<P> {
 
     fn poll(&mut self, now: Time) -> Option<(Port, P)> {
         loop {
-            let (arrives, port) = self.next_arrival;
-            let next = self.next_start.min(self.next_timeout);
+            let (arrives, port) = self.arrivals.first();
+            let (times_out, _) = self.timeouts.first();
+            let next = self.next_start.min(times_out);
             if arrives <= now && arrives <= next {
                 let mut packet = P::default();
-                self.ports[port].pipe.take_into(&mut packet);
-                self.find_next_arrival();
+                let pipe = &mut self.ports[port].pipe;
+                pipe.take_into(&mut packet);
+                self.arrivals.set(port, pipe.next_arrival());
                 return Some((port_number(port), packet));
             }
             if next > now {
                 return None;
             }
-            if self.next_timeout < self.next_start { self.time_out(next) } else { self.exchange(next) }
+            if times_out < self.next_start { self.time_out(next) } else { self.exchange(next) }
         }
     }
 
     fn next_event(&self) -> Time {
-        self.next_arrival.0.min(self.next_start).min(self.next_timeout)
+        self.arrivals.first().0.min(self.next_start).min(self.timeouts.first().0)
     }
 
     fn pop_drop(&mut self) -> Option<(Port, P, DropCause)> {

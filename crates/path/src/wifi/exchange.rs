@@ -3,6 +3,7 @@
 use super::WifiChannel;
 use super::aggregate::{Aggregate, Mpdu};
 use super::channel::port_number;
+use super::lane::Lane;
 use super::phy::{BLOCK_ACK, CTS, RTS, SIFS, SLOT};
 use crate::ledger::DropCause;
 use crate::packet::Packet;
@@ -41,25 +42,19 @@ impl<P: Packet + Send> WifiChannel<P> {
         self.hear_block_ack(now);
         let transmissions = self.transmissions(now);
         if !transmissions.is_empty() {
-            for (number, contender) in self.contenders.iter_mut().enumerate() {
-                if transmissions.iter().all(|transmission| transmission.contender != number) {
-                    contender.backoff.freeze(self.idle_since, now);
-                }
-            }
+            self.race.freeze(now);
             match <[_; 1]>::try_from(transmissions) {
                 Ok([only]) => self.succeed(now, only),
                 Err(several) => self.collide(now, several),
             }
         }
         self.find_next_start();
-        self.find_next_arrival();
     }
 
     /// The aggregates that are sent at `now`. Of the categories of a device whose backoff expires together only the
     /// highest transmits, and the others take that for a collision.
     fn transmissions(&mut self, now: Time) -> Vec<Transmission<P>> {
-        let is_due = |number: &usize| self.start_of(&self.contenders[*number]) <= now;
-        let mut due: Vec<usize> = (0..self.contenders.len()).filter(is_due).collect();
+        let mut due = self.race.due(now);
         due.sort_by_key(|&number| (self.contenders[number].device, Reverse(self.contenders[number].category)));
         let mut transmissions: Vec<Transmission<P>> = Vec::with_capacity(due.len());
         let mut beaten = Vec::new();
@@ -72,7 +67,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             }
         }
         for number in beaten {
-            self.contenders[number].backoff.fail(&mut self.rng);
+            self.race.redraw(number, false, &mut self.rng);
         }
         transmissions
     }
@@ -98,12 +93,12 @@ impl<P: Packet + Send> WifiChannel<P> {
     /// its first MPDU.
     fn build(&mut self, now: Time, contender: usize, under_way: Option<(usize, u32)>) -> Option<(usize, Aggregate<P>)> {
         loop {
-            let lanes = &self.lanes;
-            let lane = self.contenders[contender].turns.next(|lane| lanes[lane].ready() <= now)?;
+            let lane = self.contenders[contender].turns.next(now)?;
             // A queue that makes packets wait has let them go since the device asked last.
             self.fill_device(now, lane);
             let first = under_way.filter(|(under_way, _)| *under_way == lane).map(|(_, number)| number);
             let aggregate = self.with_lane(now, lane, |lane, wifi, ledger| lane.assemble(now, wifi, first, ledger));
+            self.note(now, lane);
             if !aggregate.mpdus.is_empty() {
                 return Some((lane, aggregate));
             }
@@ -141,6 +136,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             }
         }
         self.deliver(lane, ppdu_end);
+        self.note(now, lane);
         self.end_exchange(contender, arrived, end);
     }
 
@@ -162,6 +158,7 @@ impl<P: Packet + Send> WifiChannel<P> {
                 }
             }
             self.deliver(lane, end);
+            self.note(now, lane);
             self.end_exchange(contender, false, end);
         }
     }
@@ -177,7 +174,8 @@ impl<P: Packet + Send> WifiChannel<P> {
         let category = self.lanes[*lane].category as usize;
         let opposite = port.opposite.and_then(|opposite| self.ports[opposite].lanes[category]);
         for lane in [Some(*lane), opposite].into_iter().flatten() {
-            self.contenders[self.lanes[lane].contender].turns.charge(lane, airtime);
+            let Lane { contender, station, .. } = self.lanes[lane];
+            self.contenders[contender].turns.charge(station, airtime);
         }
     }
 
@@ -210,7 +208,11 @@ impl<P: Packet + Send> WifiChannel<P> {
 
     /// The device is done with a frame when the exchange ends, at `end`.
     fn free(&mut self, lane: usize, mpdu: &Mpdu<P>, end: Time) {
-        self.freed.push((lane, self.lanes[lane].airtime_of(mpdu)));
+        let airtime = self.lanes[lane].airtime_of(mpdu);
+        match self.freed.last_mut() {
+            Some((last, freed)) if *last == lane => *freed += airtime,
+            _ => self.freed.push((lane, airtime)),
+        }
         let number = self.lanes[lane].port;
         let port = &mut self.ports[number];
         for packet in mpdu.packets() {
@@ -223,22 +225,20 @@ impl<P: Packet + Send> WifiChannel<P> {
 
     /// What the receiver of a lane has in order at `now` goes on.
     pub(super) fn deliver(&mut self, lane: usize, now: Time) {
-        let Self { lanes, ports, .. } = self;
-        let lane = &mut lanes[lane];
-        while let Some(mpdu) = lane.receiver.pop(now) {
-            mpdu.packets().for_each(|packet| ports[lane.port].propagate(now, *packet));
+        let Self { lanes, ports, timeouts, arrivals, .. } = self;
+        let Lane { receiver, port: number, .. } = &mut lanes[lane];
+        let port = &mut ports[*number];
+        while let Some(mpdu) = receiver.pop(now) {
+            mpdu.packets().for_each(|packet| port.propagate(now, *packet));
         }
+        timeouts.set(lane, receiver.deadline());
+        arrivals.set(*number, port.pipe.next_arrival());
     }
 
     /// The exchange of a contender ends at `end`.
     fn end_exchange(&mut self, contender: usize, is_answered: bool, end: Time) {
-        self.idle_since = end;
-        let backoff = &mut self.contenders[contender].backoff;
-        if is_answered {
-            backoff.succeed(&mut self.rng)
-        } else {
-            backoff.fail(&mut self.rng)
-        }
+        self.race.end_exchange(end);
+        self.race.redraw(contender, is_answered, &mut self.rng);
         self.find_ready(contender, Time::ZERO);
     }
 }

@@ -1,6 +1,7 @@
 //! What one device has to send to another in one access category, from the queue to the MPDUs that are under way.
 
 use super::aggregate::{Aggregate, Bounds, Mpdu, next_mpdu};
+use super::intake::Room;
 use super::phy::Modulation;
 use super::reorder::Reorder;
 use super::{AccessCategory, DeviceQueue, Wifi};
@@ -19,6 +20,8 @@ use std::collections::VecDeque;
 pub(super) struct Lane<P> {
     pub port: usize,
     pub contender: usize,
+    /// Its number among the stations of its contender.
+    pub station: usize,
     pub category: AccessCategory,
     pub receiver: Reorder<P>,
     bounds: Bounds,
@@ -38,6 +41,7 @@ pub(super) struct Lane<P> {
 pub(super) struct Place {
     pub port: usize,
     pub contender: usize,
+    pub station: usize,
     pub category: AccessCategory,
 }
 
@@ -49,12 +53,13 @@ impl<P: Packet> Lane<P> {
         config: &LinkConfig,
         rng: Rng,
     ) -> Option<Lane<P>> {
-        let Place { port, contender, category } = place;
+        let Place { port, contender, station, category } = place;
         let transmitter = Transmitter::new(&LinkRate::Constant(modulation.rate().as_bits_per_sec()), 0)?;
         let buffer = Buffer::new(transmitter, Limits::new(&config.limit));
         Some(Lane {
             port,
             contender,
+            station,
             category,
             receiver: Reorder::new(wifi.reorder_timeout),
             bounds: Bounds::new(wifi, &modulation, txop),
@@ -95,9 +100,9 @@ impl<P: Packet> Lane<P> {
         if self.device.is_empty() && self.again.is_empty() { self.queue.ready() } else { Time::ZERO }
     }
 
-    /// Whether the queue has something to give.
-    pub(super) fn has_queue(&self, now: Time) -> bool {
-        self.queue.ready() <= now
+    /// From when on the queue has something to give.
+    pub(super) fn queue_ready(&self) -> Time {
+        self.queue.ready()
     }
 
     /// The device takes packets from the queue, as many as it may hold, while `others` are pending in it for other lanes.
@@ -109,15 +114,21 @@ impl<P: Packet> Lane<P> {
         }
     }
 
-    /// Whether the device takes another packet: by airtime queue limits, or as long as it has room.
     fn may_take(&self, wifi: &Wifi, others: Duration) -> bool {
+        match self.room(wifi) {
+            Room::None => false,
+            Room::IfLittle => self.pending + others < wifi.aql_threshold,
+            Room::Sure => true,
+        }
+    }
+
+    /// Whether the device takes another packet: by airtime queue limits, or as long as it has room.
+    pub(super) fn room(&self, wifi: &Wifi) -> Room {
         match wifi.device_queue {
-            DeviceQueue::None => false,
-            DeviceQueue::All => self.device.len() < wifi.device_packets as usize,
-            DeviceQueue::Aql => {
-                self.pending < wifi.aql_low
-                    || self.pending < wifi.aql_high && self.pending + others < wifi.aql_threshold
-            }
+            DeviceQueue::All if self.device.len() < wifi.device_packets as usize => Room::Sure,
+            DeviceQueue::Aql if self.pending < wifi.aql_low => Room::Sure,
+            DeviceQueue::Aql if self.pending < wifi.aql_high => Room::IfLittle,
+            DeviceQueue::None | DeviceQueue::All | DeviceQueue::Aql => Room::None,
         }
     }
 

@@ -12,6 +12,7 @@ mod pools;
 mod radios;
 pub(crate) mod rates;
 mod series;
+mod shortest;
 mod traffic;
 mod vary_phase;
 mod vary_rtt;

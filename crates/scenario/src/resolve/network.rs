@@ -1,13 +1,13 @@
 //! The graph: nodes, directed links, shortest paths. `[path]` becomes two nodes and two links.
 
 use super::delays::ResolvedDelay;
+use super::shortest::ShortestPaths;
 use super::{Context, MAX_DELAY, top};
 use crate::error::suggest;
 use crate::file::{DelaySpec, LinkSpec, RateSpec, ReverseSpec, Side};
 use crate::key_path::KeyPath;
 use dumbbell_units::Duration;
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// Suffix of the name of a link's way back.
 const REVERSE: &str = "-reverse";
@@ -21,9 +21,7 @@ pub(super) struct Network {
     pub path_rtt: Option<Duration>,
     /// Links of the ways of all flows so far together.
     pub ways: usize,
-    /// Shortest paths that were asked for. They last: what is added later are links that flows have to themselves, which
-    /// lead nowhere else.
-    known_paths: HashMap<(usize, usize), Option<Vec<usize>>>,
+    shortest_paths: ShortestPaths,
 }
 
 /// One direction of a link.
@@ -380,50 +378,7 @@ impl Network {
 
     /// Links of the shortest path by delay, then by number of links, then by their order in the file.
     pub(super) fn shortest_path(&mut self, from: usize, to: usize) -> Option<Vec<usize>> {
-        if let Some(known) = self.known_paths.get(&(from, to)) {
-            return known.clone();
-        }
-        let path = self.find_shortest_path(from, to);
-        self.known_paths.insert((from, to), path.clone());
-        path
-    }
-
-    fn find_shortest_path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
-        let mut best: Vec<Option<(u64, usize)>> = vec![None; self.nodes.len()];
-        let mut arrived_by: Vec<Option<usize>> = vec![None; self.nodes.len()];
-        let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
-        for (index, link) in self.links.iter().enumerate() {
-            leaving[link.from].push(index);
-        }
-        let mut settled = vec![false; self.nodes.len()];
-        let mut reached = BinaryHeap::from([Reverse(((0u64, 0), from))]);
-        best[from] = Some((0, 0));
-        loop {
-            let Reverse(((delay, hops), node)) = reached.pop()?;
-            if node == to {
-                break;
-            }
-            if std::mem::replace(&mut settled[node], true) {
-                continue;
-            }
-            for &index in &leaving[node] {
-                let link = &self.links[index];
-                let distance = (delay.saturating_add(link.delay.base.as_nanos()), hops + 1);
-                if best[link.to].is_none_or(|known| distance < known) {
-                    best[link.to] = Some(distance);
-                    arrived_by[link.to] = Some(index);
-                    reached.push(Reverse((distance, link.to)));
-                }
-            }
-        }
-        let mut path = Vec::new();
-        let mut node = to;
-        while let Some(link) = arrived_by[node].filter(|_| node != from) {
-            path.push(link);
-            node = self.links[link].from;
-        }
-        path.reverse();
-        Some(path)
+        self.shortest_paths.find(&self.links, self.nodes.len(), from, to)
     }
 
     /// Follows links by name from one node to another, each in the direction that fits.

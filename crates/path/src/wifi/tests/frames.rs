@@ -123,7 +123,7 @@ fn a_device_that_takes_everything_is_full_at_some_time() {
     let lane = &channel.lanes[0];
     let frame = lane.pending.as_nanos() / 40;
     assert_eq!(lane.pending.as_nanos(), 40 * frame, "so much waits in the device, or was taken from it");
-    assert!(lane.packets().count() > 300 && lane.has_queue(Time::ZERO), "the rest waits in the queue");
+    assert!(lane.packets().count() > 300 && lane.queue_ready() == Time::ZERO, "the rest waits in the queue");
 }
 
 #[test]
@@ -141,13 +141,13 @@ fn what_codel_drops_when_the_device_hears_the_block_ack_is_told_to_who_asks_then
         let now = channel.next_event();
         while channel.poll(now).is_some() {}
         assert_eq!(channel.pop_drop(), None, "the exchange itself drops nothing");
-        let end = channel.idle_since;
+        let end = channel.race.idle_since();
         channel.advance(Time::from_nanos(end.as_nanos() - 1));
         assert_eq!(channel.pop_drop(), None, "it is under way");
         channel.advance(end);
         told += std::iter::from_fn(|| channel.pop_drop()).count();
     }
-    let now = channel.idle_since;
+    let now = channel.race.idle_since();
     assert_eq!(told as u64, channel.counters(now, 0).dropped_aqm.packets);
     assert!(told > 3, "{told}");
 }
