@@ -12,7 +12,7 @@ pub(crate) struct Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    const INITIAL_CAPACITY: usize = 16;
+    const INITIAL_CAPACITY: usize = 4;
 
     pub(crate) fn new() -> Ring<T> {
         Ring { places: Vec::new(), first: 0, len: 0 }

@@ -89,6 +89,11 @@ impl Occupancy {
         Backlog { packets: self.running.packets, bytes: self.running.bytes }
     }
 
+    /// One that knows what waits and never accounts for it.
+    pub(crate) fn of_the_present() -> Occupancy {
+        Occupancy { running: Running { clock: Time::NEVER, ..Running::default() }, ..Occupancy::default() }
+    }
+
     /// Up to when everything is accounted for.
     #[inline]
     pub(crate) fn clock(&self) -> Time {
@@ -259,7 +264,9 @@ impl Levels {
 
     #[cold]
     fn grow(&mut self, bin: usize, nanos: u64) {
-        self.nanos.resize(bin + (1 << BIN_BITS), 0);
+        let len = bin + (1 << BIN_BITS);
+        self.nanos.reserve_exact(len - self.nanos.len());
+        self.nanos.resize(len, 0);
         self.nanos[bin] = nanos;
     }
 

@@ -10,12 +10,19 @@ use dumbbell_units::Rng;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
-/// Says in which line the packets of a flow wait.
+/// Says in which line the packets of a flow wait. Lines are counted as their first packets come, so that only those exist
+/// that are used: of a thousand lines of a hash a station uses one.
 #[derive(Clone, Debug)]
 pub(super) enum Classifier {
     /// By a hash; flows may meet in a line.
-    Hashed { lines: u32, perturbation: u64 },
-    /// Every flow has a line of its own; they are numbered as their first packets come.
+    Hashed {
+        lines: u32,
+        perturbation: u64,
+        /// What each hash that a flow has had is counted as, and these hashes.
+        known: HashMap<u32, usize>,
+        hashes: Vec<u32>,
+    },
+    /// Every flow has a line of its own.
     Exact(HashMap<u32, usize>),
 }
 
@@ -23,7 +30,10 @@ impl Classifier {
     /// A hash into so many lines; `None` gives every flow a line of its own.
     pub(super) fn new(lines: Option<u32>, mut rng: Rng) -> Classifier {
         match lines {
-            Some(lines) => Classifier::Hashed { lines, perturbation: rng.next_u64() },
+            Some(lines) => {
+                let perturbation = rng.next_u64();
+                Classifier::Hashed { lines, perturbation, known: HashMap::new(), hashes: Vec::new() }
+            }
             None => Classifier::Exact(HashMap::new()),
         }
     }
@@ -31,13 +41,25 @@ impl Classifier {
     /// The line of a flow.
     pub(super) fn line_of(&mut self, flow: u32) -> usize {
         match self {
-            Classifier::Hashed { lines, perturbation } => {
-                Rng::stream(*perturbation, flow.into()).below(*lines) as usize
+            Classifier::Hashed { lines, perturbation, known, hashes } => {
+                let hash = Rng::stream(*perturbation, flow.into()).below(*lines);
+                *known.entry(hash).or_insert_with(|| {
+                    hashes.push(hash);
+                    hashes.len() - 1
+                })
             }
             Classifier::Exact(lines) => {
                 let next = lines.len();
                 *lines.entry(flow).or_insert(next)
             }
+        }
+    }
+
+    /// Where a line stands among all that there could be.
+    pub(super) fn rank(&self, line: usize) -> usize {
+        match self {
+            Classifier::Hashed { hashes, .. } => hashes[line] as usize,
+            Classifier::Exact(_) => line,
         }
     }
 }
@@ -50,49 +72,18 @@ pub(super) fn line_at<T: Default>(lines: &mut Vec<T>, line: usize) -> &mut T {
     &mut lines[line]
 }
 
-/// Lines by their numbers, of which only those exist that were used: of a thousand lines of a hash a station uses one.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lines<T> {
-    /// By the number of a line: its place among those that exist, counted from 1, or 0.
-    places: Vec<u32>,
-    used: Vec<(usize, T)>,
-}
-
-impl<T: Default> Lines<T> {
-    /// The line of this number, which is made if it does not exist.
-    #[inline]
-    pub(super) fn at(&mut self, number: usize) -> &mut T {
-        let known = self.places.get(number).map_or(0, |place| *place as usize);
-        let place = if known > 0 { known - 1 } else { self.make(number) };
-        &mut self.used[place].1
-    }
-
-    #[cold]
-    fn make(&mut self, number: usize) -> usize {
-        self.used.push((number, T::default()));
-        #[expect(clippy::cast_possible_truncation, reason = "a line has a flow, which are numbered in 32 bits")]
-        let place = self.used.len() as u32;
-        *line_at(&mut self.places, number) = place;
-        self.used.len() - 1
-    }
-
-    /// The lines that exist, with their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
-        self.used.iter().map(|(number, line)| (*number, line))
-    }
-}
-
-/// The number of the line that holds the most bytes when a packet of `size` bytes comes to line `to`, and these bytes: the
-/// first, if several do.
+/// The line that holds the most bytes when a packet of `size` bytes comes to line `to`, and these bytes: the first by
+/// [rank](Classifier::rank), if several do.
 pub(super) fn longest<'a>(
-    lines: impl Iterator<Item = (usize, &'a Line)>,
+    lines: impl Iterator<Item = &'a Line>,
+    classifier: &Classifier,
     to: usize,
     size: u32,
 ) -> Option<(usize, u64)> {
     let bytes = |(number, line): (usize, &Line)| {
         (number, line.backlog().bytes + if number == to { u64::from(size) } else { 0 })
     };
-    lines.map(bytes).max_by_key(|(number, bytes)| (*bytes, Reverse(*number)))
+    lines.enumerate().map(bytes).max_by_key(|(number, bytes)| (*bytes, Reverse(classifier.rank(*number))))
 }
 
 /// Lines that take turns.
@@ -165,7 +156,11 @@ mod tests {
         }
         assert!((0..16_000).all(|flow| hashed.line_of(flow) == lines[flow as usize]));
         let mut other = Classifier::new(Some(16), Rng::new(2));
-        assert!((0..100).any(|flow| other.line_of(flow) != lines[flow as usize]), "the perturbation is random");
+        let mut hash = |flow| {
+            let lines = [&mut hashed, &mut other].map(|classifier| (classifier.line_of(flow), &*classifier));
+            lines.map(|(line, classifier)| classifier.rank(line))
+        };
+        assert!((0..100).map(&mut hash).any(|[one, other]| one != other), "the perturbation is random");
     }
 
     #[test]
@@ -175,23 +170,19 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_made_as_they_are_used_and_keep_their_numbers() {
-        let mut lines: Lines<u32> = Lines::default();
-        *lines.at(1_000) = 7;
-        *lines.at(3) += 1;
-        *lines.at(1_000) += 1;
-        assert_eq!(lines.iter().map(|(number, line)| (number, *line)).collect::<Vec<_>>(), [(1_000, 8), (3, 1)]);
-    }
-
-    #[test]
-    fn of_lines_that_are_as_long_the_one_of_the_lowest_number_is_the_longest() {
+    fn of_lines_that_are_as_long_the_one_of_the_lowest_hash_is_the_longest() {
+        let mut hashed = Classifier::new(Some(1_024), Rng::new(1));
         let mut buffer = buffer();
-        let mut lines: Lines<Line> = Lines::default();
-        for number in [9, 2, 5] {
-            lines.at(number).push(waiting(Time::ZERO, Ecn::NotEct), &mut buffer);
+        let mut lines: Vec<Line> = Vec::new();
+        for flow in 0..5 {
+            let line = hashed.line_of(flow);
+            line_at(&mut lines, line).push(waiting(Time::ZERO, Ecn::NotEct), &mut buffer);
         }
-        assert_eq!(longest(lines.iter(), 7, 100), Some((2, 1_500)));
-        assert_eq!(longest(lines.iter(), 5, 100), Some((5, 1_600)));
+        assert_eq!(lines.len(), 5, "only those exist that are used");
+        let lowest = (0..5).min_by_key(|line| hashed.rank(*line)).unwrap();
+        assert_ne!(lowest, 0);
+        assert_eq!(longest(lines.iter(), &hashed, 5, 100), Some((lowest, 1_500)));
+        assert_eq!(longest(lines.iter(), &hashed, 0, 100), Some((0, 1_600)));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! what `fq` does on a router, and `max_rate`. Left out: the horizon (no packet comes before its time), the priority bands
 //! (flows have no priority), and that flows are forgotten after some seconds of silence where there are many.
 
-use super::flows::{Classifier, Lines, Turns};
+use super::flows::{Classifier, Turns, line_at};
 use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting, time_of};
 use crate::catalog::Described;
 use crate::ledger::DropCause;
@@ -104,10 +104,10 @@ struct State {
     parameters: Fq,
     quantum: i64,
     classifier: Classifier,
-    flows: Lines<Flow>,
+    flows: Vec<Flow>,
     turns: Turns,
-    /// Flows that have to wait, by the time until which they do.
-    throttled: BTreeSet<(Time, usize)>,
+    /// Flows that have to wait, by the time until which they do and by their ranks.
+    throttled: BTreeSet<(Time, usize, usize)>,
     /// Since when some flow has had its turn to come.
     busy_since: Time,
 }
@@ -130,7 +130,7 @@ impl State {
         State {
             quantum: i64::try_from(parameters.quantum.as_u64()).unwrap_or(i64::MAX),
             classifier: Classifier::new(parameters.flows, rng),
-            flows: Lines::default(),
+            flows: Vec::new(),
             turns: Turns::default(),
             throttled: BTreeSet::new(),
             busy_since: Time::ZERO,
@@ -140,7 +140,7 @@ impl State {
 
     /// A flow that had nothing to send has a packet.
     fn activate(&mut self, number: usize, now: Time) {
-        let flow = self.flows.at(number);
+        let flow = &mut self.flows[number];
         flow.is_active = true;
         let rested = now.since(flow.idle_since) > self.parameters.refill_delay;
         flow.credit = Some(match flow.credit {
@@ -156,7 +156,7 @@ impl State {
 
     /// Flows whose time has come get their turn again.
     fn release(&mut self, now: Time) {
-        while let Some(&(until, number)) = self.throttled.first()
+        while let Some(&(until, _, number)) = self.throttled.first()
             && until <= now
         {
             self.throttled.pop_first();
@@ -170,7 +170,7 @@ impl State {
     /// The flow of this number has sent a packet: how long its rate makes it wait.
     fn pace(&mut self, number: usize, size: u32, now: Time) {
         let Some(rate) = self.parameters.max_rate else { return };
-        let flow = self.flows.at(number);
+        let flow = &mut self.flows[number];
         let mut bytes = u64::from(size);
         if rate <= self.parameters.low_rate_threshold {
             flow.credit = Some(0);
@@ -192,7 +192,7 @@ impl State {
 impl Held for State {
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
         let number = self.classifier.line_of(packet.flow);
-        let flow = self.flows.at(number);
+        let flow = line_at(&mut self.flows, number);
         let has_to_wait = flow.next_packet > now;
         let fits = if has_to_wait { buffer.fits_waiting(now, packet.size) } else { buffer.fits(now, packet.size) };
         if !fits || flow.line.backlog().packets >= self.parameters.flow_limit.into() {
@@ -207,7 +207,7 @@ impl Held for State {
 
     fn next_decision(&self) -> Time {
         if self.turns.is_empty() {
-            self.throttled.first().map_or(Time::NEVER, |&(until, _)| until)
+            self.throttled.first().map_or(Time::NEVER, |&(until, ..)| until)
         } else {
             self.busy_since
         }
@@ -216,7 +216,7 @@ impl Held for State {
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         self.release(now);
         while let Some(number) = self.turns.first() {
-            let flow = self.flows.at(number);
+            let flow = &mut self.flows[number];
             let credit = flow.credit.get_or_insert(0);
             if *credit <= 0 {
                 *credit += self.quantum;
@@ -232,7 +232,7 @@ impl Held for State {
             };
             if eligible > now {
                 self.turns.leave_first();
-                self.throttled.insert((eligible, number));
+                self.throttled.insert((eligible, self.classifier.rank(number), number));
                 continue;
             }
             let mut packet = flow.line.pop(now, buffer)?;
@@ -247,7 +247,7 @@ impl Held for State {
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {
-        let waiting = self.flows.iter().filter(|(_, flow)| flow.line.front().is_some()).count();
+        let waiting = self.flows.iter().filter(|flow| flow.line.front().is_some()).count();
         vec![("flows", waiting as f64), ("throttled", self.throttled.len() as f64)]
     }
 }

@@ -7,7 +7,7 @@
 //! CoDel counts them as drops of its own.
 
 use super::codel::{Codel, Control};
-use super::flows::{Classifier, Lines, Turns, longest};
+use super::flows::{Classifier, Turns, line_at, longest};
 use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
 use crate::catalog::Described;
 use crate::ledger::DropCause;
@@ -90,7 +90,7 @@ struct State {
     quantum: i64,
     drop_batch: u32,
     classifier: Classifier,
-    flows: Lines<Flow>,
+    flows: Vec<Flow>,
     turns: Turns,
     /// Since when some flow has had its turn to come.
     busy_since: Time,
@@ -113,7 +113,7 @@ impl State {
             quantum: i64::try_from(parameters.quantum.as_u64()).unwrap_or(i64::MAX),
             drop_batch: parameters.drop_batch,
             classifier: Classifier::new((!parameters.perfect_hash).then_some(parameters.flows), rng),
-            flows: Lines::default(),
+            flows: Vec::new(),
             turns: Turns::default(),
             busy_since: Time::ZERO,
         }
@@ -122,9 +122,9 @@ impl State {
     /// Makes room for a packet of `size` bytes that comes to the flow of number `to`: the line that would hold the most
     /// bytes loses packets from its head. False where the arriving packet itself would be lost.
     fn make_room(&mut self, now: Time, to: usize, size: u32, buffer: &mut Buffer) -> bool {
-        let lines = self.flows.iter().map(|(number, flow)| (number, &flow.line));
-        let Some((number, bytes)) = longest(lines, to, size) else { return false };
-        let flow = self.flows.at(number);
+        let lines = self.flows.iter().map(|flow| &flow.line);
+        let Some((number, bytes)) = longest(lines, &self.classifier, to, size) else { return false };
+        let flow = &mut self.flows[number];
         let mut lost = 0;
         for _ in 0..self.drop_batch {
             let Some(packet) = flow.line.pop(now, buffer) else { return false };
@@ -142,13 +142,13 @@ impl State {
 impl Held for State {
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
         let number = self.classifier.line_of(packet.flow);
-        self.flows.at(number);
+        line_at(&mut self.flows, number);
         while !buffer.fits(now, packet.size) {
             if !self.make_room(now, number, packet.size, buffer) {
                 return Err(DropCause::QueueFull);
             }
         }
-        let flow = self.flows.at(number);
+        let flow = &mut self.flows[number];
         flow.line.push(packet, buffer);
         if !flow.is_active {
             flow.is_active = true;
@@ -167,7 +167,7 @@ impl Held for State {
 
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         while let Some(number) = self.turns.first() {
-            let flow = self.flows.at(number);
+            let flow = &mut self.flows[number];
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
                 self.turns.postpone_first();
@@ -183,7 +183,7 @@ impl Held for State {
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {
-        let waiting = self.flows.iter().filter(|(_, flow)| flow.line.front().is_some()).count();
+        let waiting = self.flows.iter().filter(|flow| flow.line.front().is_some()).count();
         vec![("flows", waiting as f64)]
     }
 }

@@ -10,6 +10,7 @@ use crate::dscp::Dscp;
 use crate::ledger::Ledger;
 use crate::packet::{Packet, PureAck};
 use crate::queue::{Buffer, HeldQueue, Limits};
+use crate::stats::Occupancy;
 use crate::transmitter::Transmitter;
 use crate::{LinkRate, Offer};
 use dumbbell_units::{Duration, Rng, Time, claimed};
@@ -55,7 +56,9 @@ impl<P: Packet> Lane<P> {
     ) -> Option<Lane<P>> {
         let Place { port, contender, station, category } = place;
         let transmitter = Transmitter::new(&LinkRate::Constant(modulation.rate().as_bits_per_sec()), 0)?;
-        let buffer = Buffer::new(transmitter, Limits::new(&config.limit));
+        let mut buffer = Buffer::new(transmitter, Limits::new(&config.limit));
+        // What waited when is counted at the port, where packets in the device count, too.
+        buffer.occupancy = Occupancy::of_the_present();
         Some(Lane {
             port,
             contender,

@@ -302,7 +302,7 @@ impl Tin {
 
     /// The line that would hold the most bytes with a packet of `size` bytes in line `to`, and these bytes.
     pub(super) fn longest(&self, to: usize, size: u32) -> Option<(usize, u64)> {
-        longest(self.flows.iter().map(|flow| &flow.line).enumerate(), to, size)
+        longest(self.flows.iter().map(|flow| &flow.line), &self.classifier, to, size)
     }
 
     /// A line loses its oldest packet, because the buffer is full.
