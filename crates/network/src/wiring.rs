@@ -5,6 +5,7 @@ use dumbbell_path::wifi::{AccessCategory, RadioLink, WifiChannel};
 use dumbbell_path::{Link, LinkRate, Media, Medium, Packet, Port, SharedBuffer};
 use dumbbell_scenario::{Dscp, Flow, Radio, Scenario};
 use dumbbell_units::{Duration, Rng, Time};
+use std::collections::{BTreeSet, HashMap};
 
 /// Random streams: links count from here, flows' controllers from the second number, and one is for starts.
 const LINK_STREAMS: u64 = 1 << 32;
@@ -52,7 +53,8 @@ fn radio_link(scenario: &Scenario, index: usize, radio: &Radio) -> RadioLink {
 /// channel, and those whose queues share a pool of memory, are ports of one. Each link has a random stream of its own.
 pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<Entry>) {
     let mut wires = Vec::with_capacity(scenario.links.len());
-    let mut channels: Vec<(&str, Vec<RadioLink>)> = Vec::new();
+    let mut channels: Vec<Vec<RadioLink>> = Vec::new();
+    let mut channels_by_name: HashMap<&str, usize> = HashMap::new();
     let mut pools: Vec<Vec<(Link<P>, f64)>> = scenario.pools.iter().map(|_| Vec::new()).collect();
     // Where each link is, as wires and channels are numbered apart.
     let mut places = Vec::with_capacity(scenario.links.len());
@@ -68,13 +70,11 @@ pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<
             wires.push(wire(scenario, index));
             continue;
         };
-        let name = &radio.wifi.channel[..];
-        let known = channels.iter().position(|(known, _)| *known == name);
-        let channel = known.unwrap_or_else(|| {
-            channels.push((name, Vec::new()));
+        let channel = *channels_by_name.entry(&radio.wifi.channel).or_insert_with(|| {
+            channels.push(Vec::new());
             channels.len() - 1
         });
-        let links = &mut channels[channel].1;
+        let links = &mut channels[channel];
         places.push((Shared::Channel(channel), links.len()));
         links.push(radio_link(scenario, index, radio));
     }
@@ -88,8 +88,9 @@ pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<
     };
     let entries: Vec<Entry> = places.into_iter().map(entry).collect();
     let flows = scenario.flows.iter().chain(scenario.traffic.iter().flat_map(|source| &source.senders));
-    let categories: Vec<AccessCategory> = flows.filter_map(|flow| flow.dscp.map(Dscp::category)).collect();
-    let channel = |((_, links), stream): ((&str, Vec<RadioLink>), u64)| {
+    let categories: BTreeSet<AccessCategory> = flows.filter_map(|flow| flow.dscp.map(Dscp::category)).collect();
+    let categories: Vec<AccessCategory> = categories.into_iter().collect();
+    let channel = |(links, stream): (Vec<RadioLink>, u64)| {
         let rng = Rng::stream(scenario.seed, stream);
         Box::new(WifiChannel::new(links, &categories, rng)) as Box<dyn Medium<P>>
     };

@@ -21,7 +21,7 @@ pub const KIND: &str = "kind";
 const MAX_LEVEL: Bytes = Bytes::new(1 << 50);
 
 /// What parameters may follow from: the link they belong to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkContext {
     /// Mean rate; `None` when unlimited.
     pub rate: Option<Rate>,
@@ -111,8 +111,8 @@ pub trait Described: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSch
 /// Builds any number of things of one kind, all with the same parameters.
 pub struct Recipe<T> {
     kind: &'static str,
-    parameters: Map<String, Value>,
-    words: String,
+    parameters: Arc<Map<String, Value>>,
+    words: Arc<str>,
     make: Arc<dyn Fn(Rng) -> T + Send + Sync>,
 }
 
@@ -136,8 +136,8 @@ impl<T> Recipe<T> {
     ) -> Recipe<T> {
         Recipe {
             kind: P::NAME,
-            parameters: to_map(&parameters),
-            words: parameters.in_words(),
+            parameters: Arc::new(to_map(&parameters)),
+            words: parameters.in_words().into(),
             make: Arc::new(move |rng| make(&parameters, rng)),
         }
     }
@@ -171,7 +171,7 @@ impl<T> Clone for Recipe<T> {
 
 impl<T> fmt::Debug for Recipe<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind, Value::Object(self.parameters.clone()))
+        write!(f, "{} {}", self.kind, Value::Object((*self.parameters).clone()))
     }
 }
 

@@ -8,7 +8,7 @@
 use super::Line;
 use dumbbell_units::Rng;
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Says in which line the packets of a flow wait. Lines are counted as their first packets come, so that only those exist
 /// that are used: of a thousand lines of a hash a station uses one.
@@ -19,7 +19,7 @@ pub(super) enum Classifier {
         lines: u32,
         perturbation: u64,
         /// What each hash that a flow has had is counted as, and these hashes.
-        known: HashMap<u32, usize>,
+        known: BTreeMap<u32, usize>,
         hashes: Vec<u32>,
     },
     /// Every flow has a line of its own.
@@ -32,7 +32,7 @@ impl Classifier {
         match lines {
             Some(lines) => {
                 let perturbation = rng.next_u64();
-                Classifier::Hashed { lines, perturbation, known: HashMap::new(), hashes: Vec::new() }
+                Classifier::Hashed { lines, perturbation, known: BTreeMap::new(), hashes: Vec::new() }
             }
             None => Classifier::Exact(HashMap::new()),
         }

@@ -102,7 +102,7 @@ impl<P: Packet + Send> WifiChannel<P> {
         known: &mut HashMap<(usize, AccessCategory), usize>,
     ) {
         let (device, is_access_point) = (link.from, link.is_from_access_point);
-        let Some((mut port, mut queues)) = RadioPort::new(link) else { return };
+        let Some((mut port, config, mut queues)) = RadioPort::new(link) else { return };
         let number = self.ports.len();
         let mut categories = [categories, &[port.wifi.category]].concat();
         categories.sort_unstable();
@@ -117,7 +117,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             let turns = &mut self.contenders[contender].turns;
             let place = Place { port: number, contender, station: turns.len(), category };
             let queue = Rng::new(queues.next_u64());
-            let lane = Lane::new(place, (&port.wifi, port.modulation), access.txop, &port.config, queue);
+            let lane = Lane::new(place, (&port.wifi, port.modulation), access.txop, &config, queue);
             if let Some(lane) = lane {
                 let index = self.lanes.len();
                 port.lanes[category as usize] = Some(index);
@@ -268,7 +268,7 @@ impl<P: Packet + Send> Medium<P> for WifiChannel<P> {
     }
 
     fn name(&self, port: Port) -> &str {
-        &self.ports[usize::from(port)].config.name
+        &self.ports[usize::from(port)].name
     }
 
     fn offer(&mut self, now: Time, port: Port, packet: P) -> Offer {

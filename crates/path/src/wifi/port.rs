@@ -59,7 +59,7 @@ impl RadioCounters {
 /// A port of the channel.
 #[derive(Debug)]
 pub(super) struct RadioPort<P> {
-    pub config: LinkConfig,
+    pub name: String,
     pub wifi: Wifi,
     pub modulation: Modulation,
     pub from: usize,
@@ -80,16 +80,17 @@ pub(super) struct RadioPort<P> {
 }
 
 impl<P: Packet> RadioPort<P> {
-    /// A port, and the stream that feeds its queues. `None` where 802.11ac has no such rate.
-    pub(super) fn new(link: RadioLink) -> Option<(RadioPort<P>, Rng)> {
-        let RadioLink { config, wifi, from, to, mut rng, .. } = link;
+    /// A port, the configuration of its link, and the stream that feeds its queues. `None` where 802.11ac has no such
+    /// rate.
+    pub(super) fn new(link: RadioLink) -> Option<(RadioPort<P>, LinkConfig, Rng)> {
+        let RadioLink { mut config, wifi, from, to, mut rng, .. } = link;
         let modulation = wifi.modulation()?;
         let mut stream = || Rng::new(rng.next_u64());
         let errors = config.loss_after.as_ref().map(|recipe| recipe.make(stream()));
         let pipe = Pipe::new(&config.delay, &[], stream());
         let queues = stream();
         let port = RadioPort {
-            config,
+            name: std::mem::take(&mut config.name),
             wifi,
             modulation,
             from,
@@ -106,7 +107,7 @@ impl<P: Packet> RadioPort<P> {
             before: Default::default(),
             measured_since: Time::ZERO,
         };
-        Some((port, queues))
+        Some((port, config, queues))
     }
 
     /// A packet leaves the receiver, in its order.

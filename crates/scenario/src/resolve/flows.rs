@@ -420,7 +420,7 @@ impl Context<'_> {
                 self.report.value(at, format!("the flow has no `{key}`"), "with `links` a flow needs `from` and `to`");
                 return None;
             };
-            let found = network.nodes.iter().position(|node| node == name);
+            let found = network.described.get(name).copied();
             if found.is_none() {
                 let help = suggest(name, "nodes of this file", network.nodes.iter().map(String::as_str));
                 self.report.value(&at.key(key), format!("there is no node `{name}`"), help);

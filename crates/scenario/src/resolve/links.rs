@@ -302,9 +302,17 @@ impl Context<'_> {
 
     /// The discipline of a queue; `None` when that found problems.
     fn queue(&mut self, spec: Option<&QueueSpec>, at: &KeyPath, link: &LinkContext) -> Option<QueueRecipe> {
-        let Some(QueueSpec(KindSpec { kind, parameters })) = spec else { return Some(QueueRecipe::default()) };
+        let Some(spec) = spec else { return Some(QueueRecipe::default()) };
+        if let Some((last, of, queue)) = &self.last_queue
+            && (last, of) == (spec, link)
+        {
+            return Some(queue.clone());
+        }
+        let QueueSpec(KindSpec { kind, parameters }) = spec;
         let resolved = queue::catalog().resolve(kind, parameters, link);
-        resolved.map_err(|problems| self.report.parameters(at, problems)).ok()
+        let queue = resolved.map_err(|problems| self.report.parameters(at, problems)).ok()?;
+        self.last_queue = Some((spec.clone(), *link, queue.clone()));
+        Some(queue)
     }
 
     /// The losses of a link; `None` when that found problems.

@@ -22,11 +22,12 @@ pub(crate) use vary_phase::vary_phase;
 pub(crate) use vary_rtt::vary_rtts;
 
 use crate::error::{Problems, Reporter};
-use crate::file::File;
+use crate::file::{File, QueueSpec};
 use crate::key_path::KeyPath;
 use crate::tree::Node;
 use crate::{Record, Scenario};
 use dumbbell_cc::Catalog;
+use dumbbell_path::{LinkContext, QueueRecipe};
 use dumbbell_units::{Bytes, Duration, Rate};
 use std::sync::Arc;
 
@@ -120,6 +121,8 @@ struct Context<'a> {
     catalog: &'a Catalog,
     duration: Duration,
     seed: u64,
+    /// The queue of the last link that has one of its own. Most links are like their neighbours.
+    last_queue: Option<(QueueSpec, LinkContext, QueueRecipe)>,
 }
 
 /// Resolves a decoded file; `None` when that found problems. `tree` is what the file was decoded from.
@@ -134,7 +137,7 @@ pub(crate) fn resolve(
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
     let report = Reporter { tree, problems };
-    let mut context = Context { file, report, loader, catalog, duration, seed };
+    let mut context = Context { file, report, loader, catalog, duration, seed, last_queue: None };
     let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }

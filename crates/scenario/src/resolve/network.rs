@@ -16,6 +16,8 @@ const REVERSE: &str = "-reverse";
 #[derive(Default)]
 pub(super) struct Network {
     pub nodes: Vec<String>,
+    /// The numbers of those that the file describes.
+    pub described: HashMap<String, usize>,
     pub links: Vec<Draft>,
     /// Round-trip time of `[path]`, which defines its bandwidth-delay product.
     pub path_rtt: Option<Duration>,
@@ -171,7 +173,7 @@ impl Context<'_> {
         let specs = self.file.links.as_ref()?;
         let mut network = Network::default();
         self.declared_nodes(&mut network);
-        let mut nodes: HashMap<String, usize> = network.nodes.iter().cloned().zip(0..).collect();
+        network.described = network.nodes.iter().cloned().zip(0..).collect();
         if specs.is_empty() {
             self.report.value(&top("links"), "the list of links is empty", "add at least one link");
             return None;
@@ -180,22 +182,21 @@ impl Context<'_> {
         let mut complete = true;
         for (i, spec) in specs.iter().enumerate() {
             let at = top("links").index(i);
-            complete &= self.described_link(spec, &at, &mut network, &mut nodes, &mut names).is_some();
+            complete &= self.described_link(spec, &at, &mut network, &mut names).is_some();
         }
         complete.then_some(network)
     }
 
-    /// Adds an entry of `[[links]]`, with its way back if it has one; `None` if nothing can be routed over it. `nodes` are
-    /// the numbers of the nodes so far, `names` the names of the links.
+    /// Adds an entry of `[[links]]`, with its way back if it has one; `None` if nothing can be routed over it. `names` are
+    /// the names of the links so far.
     fn described_link(
         &mut self,
         spec: &LinkSpec,
         at: &KeyPath,
         network: &mut Network,
-        nodes: &mut HashMap<String, usize>,
         names: &mut BTreeSet<String>,
     ) -> Option<()> {
-        let ends = self.link_ends(spec, at, network, nodes);
+        let ends = self.link_ends(spec, at, network);
         let Some(delay) = &spec.delay else {
             let help = "add `delay = \"10ms\"`, the propagation delay one way";
             self.report.value(at, "the link has no delay", help);
@@ -263,13 +264,7 @@ impl Context<'_> {
     }
 
     /// The nodes a link joins; without `[[nodes]]` a new name is a new node.
-    fn link_ends(
-        &mut self,
-        spec: &LinkSpec,
-        at: &KeyPath,
-        network: &mut Network,
-        known: &mut HashMap<String, usize>,
-    ) -> Option<(usize, usize)> {
+    fn link_ends(&mut self, spec: &LinkSpec, at: &KeyPath, network: &mut Network) -> Option<(usize, usize)> {
         let declared = self.file.nodes.is_some();
         let mut end = |key: &str, name: &Option<String>| {
             let Some(name) = name.as_ref().filter(|name| !name.is_empty()) else {
@@ -280,7 +275,7 @@ impl Context<'_> {
                 );
                 return None;
             };
-            if let Some(index) = known.get(name) {
+            if let Some(index) = network.described.get(name) {
                 return Some(*index);
             }
             if declared {
@@ -289,7 +284,7 @@ impl Context<'_> {
                 return None;
             }
             network.nodes.push(name.clone());
-            known.insert(name.clone(), network.nodes.len() - 1);
+            network.described.insert(name.clone(), network.nodes.len() - 1);
             Some(network.nodes.len() - 1)
         };
         let from = end("from", &spec.from);

@@ -7,6 +7,7 @@ use crate::file::{Side, WIFI};
 use crate::key_path::KeyPath;
 use dumbbell_parameters::check;
 use dumbbell_path::wifi::Wifi;
+use std::collections::HashMap;
 
 impl Context<'_> {
     /// Checks what the file says of a radio, as far as that needs no network.
@@ -47,11 +48,19 @@ impl Context<'_> {
     /// The radio of each link; a wire has none.
     pub(super) fn radios(&mut self, network: &Network) -> Vec<Option<Radio>> {
         let mut radios: Vec<Option<Radio>> = Vec::with_capacity(network.links.len());
+        // The first link of each channel.
+        let mut first: HashMap<String, usize> = HashMap::new();
         for (index, draft) in network.links.iter().enumerate() {
             let radio = draft.side.wifi.as_ref().and_then(|wifi| self.radio(wifi, index, draft, network));
             if let Some(Radio { wifi, .. }) = &radio {
                 let says_it = self.says_of_radio(index, network);
-                let same = radios.iter().flatten().find(|other| other.wifi.channel == wifi.channel);
+                let same = match first.get(&wifi.channel) {
+                    Some(&first) => radios[first].as_ref(),
+                    None => {
+                        first.insert(wifi.channel.clone(), index);
+                        None
+                    }
+                };
                 let same = same.filter(|other| says_it && other.wifi.access_point != wifi.access_point);
                 if let Some(other) = same {
                     let name = |wifi: &Wifi| wifi.access_point.clone().unwrap_or_default();
