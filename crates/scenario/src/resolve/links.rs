@@ -303,15 +303,15 @@ impl Context<'_> {
     /// The discipline of a queue; `None` when that found problems.
     fn queue(&mut self, spec: Option<&QueueSpec>, at: &KeyPath, link: &LinkContext) -> Option<QueueRecipe> {
         let Some(spec) = spec else { return Some(QueueRecipe::default()) };
-        if let Some((last, of, queue)) = &self.last_queue
-            && (last, of) == (spec, link)
-        {
+        let is_known = |(of, at, _): &&(QueueSpec, LinkContext, QueueRecipe)| (of, at) == (spec, link);
+        if let Some((_, _, queue)) = self.last_queues.iter().find(is_known) {
             return Some(queue.clone());
         }
         let QueueSpec(KindSpec { kind, parameters }) = spec;
         let resolved = queue::catalog().resolve(kind, parameters, link);
         let queue = resolved.map_err(|problems| self.report.parameters(at, problems)).ok()?;
-        self.last_queue = Some((spec.clone(), *link, queue.clone()));
+        self.last_queues.push_front((spec.clone(), *link, queue.clone()));
+        self.last_queues.truncate(LAST_QUEUES);
         Some(queue)
     }
 
@@ -347,6 +347,9 @@ impl Context<'_> {
         policer.resolve(link).map(Some).map_err(|problem| self.report.parameters(at, [problem])).ok()
     }
 }
+
+/// How many queues are remembered.
+const LAST_QUEUES: usize = 4;
 
 /// The queue that mac80211 has for a station (`net/mac80211/tx.c`: `ieee80211_txq_setup_flows`).
 fn station_queue() -> QueueSpec {

@@ -29,6 +29,7 @@ use crate::{Record, Scenario};
 use dumbbell_cc::Catalog;
 use dumbbell_path::{LinkContext, QueueRecipe};
 use dumbbell_units::{Bytes, Duration, Rate};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The longest run: a month.
@@ -121,8 +122,8 @@ struct Context<'a> {
     catalog: &'a Catalog,
     duration: Duration,
     seed: u64,
-    /// The queue of the last link that has one of its own. Most links are like their neighbours.
-    last_queue: Option<(QueueSpec, LinkContext, QueueRecipe)>,
+    /// The queues of the last links. Most links are like their neighbours, each direction like that of the link before.
+    last_queues: VecDeque<(QueueSpec, LinkContext, QueueRecipe)>,
 }
 
 /// Resolves a decoded file; `None` when that found problems. `tree` is what the file was decoded from.
@@ -137,7 +138,7 @@ pub(crate) fn resolve(
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
     let report = Reporter { tree, problems };
-    let mut context = Context { file, report, loader, catalog, duration, seed, last_queue: None };
+    let mut context = Context { file, report, loader, catalog, duration, seed, last_queues: VecDeque::new() };
     let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }
