@@ -107,7 +107,8 @@ pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<
 /// Tells the media on the ways of flow `number` the code point of its packets.
 pub fn assign<P: Packet + Send>(media: &mut Media<P>, entries: &[Entry], flow: &Flow, number: u32) {
     for &link in flow.forward.iter().chain(&*flow.reverse) {
-        media.get_mut(entries[link].medium as usize).assign(number, flow.dscp);
+        let Entry { medium, port } = entries[link];
+        media.get_mut(medium as usize).assign(port, number, flow.dscp);
     }
 }
 

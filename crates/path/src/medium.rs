@@ -43,8 +43,8 @@ pub trait Medium<P: Packet>: Send {
     /// packet where a queue [reads ACKs](Self::reads_acks).
     fn read_ack(&mut self, _port: Port, _ack: Option<PureAck>) {}
 
-    /// From now on the packets of a flow have this code point, or none of their own.
-    fn assign(&mut self, _flow: u32, _dscp: Option<Dscp>) {}
+    /// From now on the packets of a flow have this code point at a port, or none of their own.
+    fn assign(&mut self, _port: Port, _flow: u32, _dscp: Option<Dscp>) {}
 
     /// The next packet that has come out by `now`, and the port at which it does. Call it until it returns `None`.
     fn poll(&mut self, now: Time) -> Option<(Port, P)>;
@@ -158,7 +158,7 @@ impl<P: Packet + Send> Medium<P> for Link<P> {
         Link::read_ack(self, ack);
     }
 
-    fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+    fn assign(&mut self, _port: Port, flow: u32, dscp: Option<Dscp>) {
         Link::assign(self, flow, dscp);
     }
 

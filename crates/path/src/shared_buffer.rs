@@ -80,10 +80,8 @@ impl<P: Packet + Send> Medium<P> for SharedBuffer<P> {
         self.link(port).offer_copy(now, packet)
     }
 
-    fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
-        for port in &mut self.ports {
-            port.link.assign(flow, dscp);
-        }
+    fn assign(&mut self, port: Port, flow: u32, dscp: Option<Dscp>) {
+        self.link(port).assign(flow, dscp);
     }
 
     fn poll(&mut self, now: Time) -> Option<(Port, P)> {

@@ -246,10 +246,10 @@ impl<P: Packet + Send> WifiChannel<P> {
 }
 
 impl<P: Packet + Send> Medium<P> for WifiChannel<P> {
-    fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+    fn assign(&mut self, port: Port, flow: u32, dscp: Option<Dscp>) {
         self.categories.set(flow, dscp.map(Dscp::category));
-        for lane in &mut self.lanes {
-            lane.assign(flow, dscp);
+        for lane in self.ports[usize::from(port)].lanes.into_iter().flatten() {
+            self.lanes[lane].assign(flow, dscp);
         }
     }
 

@@ -72,7 +72,7 @@ fn flows_choose_their_category() {
     // The test packets belong to flow 0.
     let links = vec![link(plain(), 1, 0, 0.0, 1), link(plain(), 2, 0, 0.0, 1)];
     let mut channel = channel_with(links, &[AccessCategory::Voice]);
-    channel.assign(0, Some(Dscp::Ef));
+    channel.assign(0, 0, Some(Dscp::Ef));
     saturate(&mut channel, &[0], secs(1));
     let radio = channel.radio(0).unwrap();
     let mean = radio.packets as f64 / radio.aggregates as f64;
