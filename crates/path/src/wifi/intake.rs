@@ -123,3 +123,123 @@ fn keep(set: &mut BTreeSet<usize>, lane: usize, is_in: bool) {
         set.remove(&lane);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LOW: u64 = 2;
+    const HIGH: u64 = 5;
+    const THRESHOLD: u64 = 9;
+
+    /// A lane whose queue has so many packets from a time on, each a nanosecond of airtime.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    struct Lane {
+        queue: u64,
+        from: u64,
+        pending: u64,
+    }
+
+    /// Six lanes of two devices.
+    type Lanes = [Lane; 6];
+
+    fn device(lane: usize) -> usize {
+        lane % 2
+    }
+
+    fn room(lane: &Lane, now: u64) -> Room {
+        match lane.pending {
+            _ if lane.queue == 0 || lane.from > now => Room::None,
+            ..LOW => Room::Sure,
+            LOW..HIGH => Room::IfLittle,
+            _ => Room::None,
+        }
+    }
+
+    fn note(intake: &mut Intake, lanes: &Lanes, number: usize, now: u64) {
+        let lane = &lanes[number];
+        let later = if lane.queue > 0 && lane.from > now { Time::from_nanos(lane.from) } else { Time::NEVER };
+        intake.note(number, Duration::from_nanos(lane.pending), room(lane, now), later);
+    }
+
+    /// A device takes what it may of a lane while it has `others` pending.
+    fn fill(lane: &mut Lane, others: u64, now: u64) {
+        let may_take = |lane: &Lane| match room(lane, now) {
+            Room::None => false,
+            Room::IfLittle => lane.pending + others < THRESHOLD,
+            Room::Sure => true,
+        };
+        while may_take(lane) {
+            lane.queue -= 1;
+            lane.pending += 1;
+        }
+    }
+
+    fn others(lanes: &Lanes, number: usize) -> u64 {
+        let others = (0..6).filter(|&other| other != number && device(other) == device(number));
+        others.map(|other| lanes[other].pending).sum()
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// Packets come to a lane, which has something so much later.
+        Come(usize, u64, u64),
+        /// So much of what is pending of a lane is done.
+        Free(usize, u64),
+        /// So much later all devices look at their lanes.
+        Look(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..6_usize, 1..9_u64, 0..3_u64).prop_map(|(lane, packets, later)| Step::Come(lane, packets, later)),
+            (0..6_usize, 1..6_u64).prop_map(|(lane, airtime)| Step::Free(lane, airtime)),
+            (0..3_u64).prop_map(Step::Look),
+        ]
+    }
+
+    proptest! {
+           #[test]
+           fn devices_take_what_they_do_when_they_look_at_all_lanes(steps in prop::collection::vec(step(), 1..60)) {
+               let mut intake = Intake::default();
+               (0..6).for_each(|lane| intake.add(device(lane), Duration::from_nanos(THRESHOLD)));
+               let (mut lanes, mut now) = (Lanes::default(), 0);
+               for step in steps {
+                   match step {
+                       Step::Come(number, packets, later) => {
+                           let lane = &mut lanes[number];
+                           lane.from = if lane.queue == 0 { now + later } else { lane.from };
+                           lane.queue += packets;
+                           let others = others(&lanes, number);
+                           fill(&mut lanes[number], others, now);
+                           note(&mut intake, &lanes, number, now);
+                       }
+                       Step::Free(number, airtime) => {
+                           lanes[number].pending = lanes[number].pending.saturating_sub(airtime);
+                           note(&mut intake, &lanes, number, now);
+                       }
+                       Step::Look(later) => {
+                           now += later;
+                           let mut plain = lanes.clone();
+                           for number in 0..6 {
+                               let others = others(&plain, number);
+                               fill(&mut plain[number], others, now);
+                           }
+                           let due = intake.due(Time::from_nanos(now));
+    due.into_iter().for_each(|lane| note(&mut intake, &lanes, lane, now));
+                           let mut looked_at = intake.first_of_changed();
+                           while let Some(number) = looked_at.pop_first() {
+                               let pending = intake.pending(number).as_nanos();
+                               let others = pending - lanes[number].pending;
+                               fill(&mut lanes[number], others, now);
+                               note(&mut intake, &lanes, number, now);
+                               looked_at.extend(intake.behind(number));
+                           }
+                           prop_assert_eq!(&lanes, &plain);
+                       }
+                   }
+               }
+           }
+       }
+}
