@@ -102,8 +102,9 @@ pub(super) struct Aggregate<P> {
 }
 
 impl<P: Packet> Aggregate<P> {
-    pub(super) fn new() -> Aggregate<P> {
-        Aggregate { mpdus: Vec::new(), bytes: 0 }
+    /// An empty one, in the memory of one that has been sent.
+    pub(super) fn new(memory: Vec<Mpdu<P>>) -> Aggregate<P> {
+        Aggregate { mpdus: memory, bytes: 0 }
     }
 
     /// Adds an MPDU if it fits; gives it back if it does not. The first always fits.

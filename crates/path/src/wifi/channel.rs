@@ -5,7 +5,7 @@
 //! that arrive go into the pipe of their port, and the next contention begins at its end. What the device does when it
 //! hears the Block-ACK is done when somebody looks at the channel after that.
 
-use super::aggregate::{Aggregate, Categories};
+use super::aggregate::{Aggregate, Categories, Mpdu};
 use super::airtime::Turns;
 use super::backoff::Access;
 use super::intake::{Intake, Room};
@@ -42,6 +42,8 @@ pub struct WifiChannel<P> {
     pub(super) arrivals: Timetable,
     /// Estimated airtime that the end of the exchange frees in the device, by lane.
     pub(super) freed: Vec<(usize, Duration)>,
+    /// Memory of an aggregate that has been sent.
+    pub(super) spare: Vec<Mpdu<P>>,
     pub(super) departures: VecDeque<(Port, Time, P)>,
     pub(super) drops: VecDeque<(Port, P, DropCause)>,
 }
@@ -78,6 +80,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             timeouts: Timetable::default(),
             arrivals: Timetable::default(),
             freed: Vec::new(),
+            spare: Vec::new(),
             departures: VecDeque::new(),
             drops: VecDeque::new(),
         };

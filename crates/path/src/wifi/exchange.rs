@@ -97,11 +97,14 @@ impl<P: Packet + Send> WifiChannel<P> {
             // A queue that makes packets wait has let them go since the device asked last.
             self.fill_device(now, lane);
             let first = under_way.filter(|(under_way, _)| *under_way == lane).map(|(_, number)| number);
-            let aggregate = self.with_lane(now, lane, |lane, wifi, ledger| lane.assemble(now, wifi, first, ledger));
+            let memory = std::mem::take(&mut self.spare);
+            let aggregate =
+                self.with_lane(now, lane, |lane, wifi, ledger| lane.assemble(now, wifi, first, memory, ledger));
             self.note(now, lane);
             if !aggregate.mpdus.is_empty() {
                 return Some((lane, aggregate));
             }
+            self.spare = aggregate.mpdus;
             if self.lanes[lane].ready() <= now {
                 // The window of the lane is used up by what is under way.
                 return None;
@@ -123,9 +126,9 @@ impl<P: Packet + Send> WifiChannel<P> {
         let (airtime, ppdu_end) = (transmission.answered(), now + transmission.announcement() + transmission.ppdu);
         let end = now + airtime;
         self.count_airtime(&transmission, airtime);
-        let Transmission { contender, lane, aggregate, .. } = transmission;
+        let Transmission { contender, lane, mut aggregate, .. } = transmission;
         let mut arrived = false;
-        for mut mpdu in aggregate.mpdus {
+        for mut mpdu in aggregate.mpdus.drain(..) {
             self.attempt(now, lane, &mut mpdu);
             let errors = &mut self.ports[self.lanes[lane].port].errors;
             if errors.as_mut().is_some_and(|errors| errors.strikes(ppdu_end)) {
@@ -135,6 +138,7 @@ impl<P: Packet + Send> WifiChannel<P> {
                 self.receive(lane, mpdu, ppdu_end, end);
             }
         }
+        self.spare = aggregate.mpdus;
         self.deliver(lane, ppdu_end);
         self.note(now, lane);
         self.end_exchange(contender, arrived, end);
@@ -146,9 +150,9 @@ impl<P: Packet + Send> WifiChannel<P> {
         let end = now + longest;
         for transmission in transmissions {
             self.count_airtime(&transmission, transmission.unanswered());
-            let Transmission { contender, lane, aggregate, is_announced, .. } = transmission;
+            let Transmission { contender, lane, mut aggregate, is_announced, .. } = transmission;
             self.ports[self.lanes[lane].port].radio.collisions += 1;
-            for mut mpdu in aggregate.mpdus {
+            for mut mpdu in aggregate.mpdus.drain(..) {
                 // Behind an RTS that is not answered no frame follows.
                 if !is_announced {
                     self.attempt(now, lane, &mut mpdu);
@@ -157,6 +161,7 @@ impl<P: Packet + Send> WifiChannel<P> {
                     self.lanes[lane].retry(mpdu);
                 }
             }
+            self.spare = aggregate.mpdus;
             self.deliver(lane, end);
             self.note(now, lane);
             self.end_exchange(contender, false, end);

@@ -141,15 +141,16 @@ impl<P: Packet> Lane<P> {
     }
 
     /// The next aggregate: what has to be sent again, then what comes next. `under_way` is the number of the first MPDU
-    /// that is being sent just now.
+    /// that is being sent just now, `memory` that of an aggregate that has been sent.
     pub(super) fn assemble(
         &mut self,
         now: Time,
         wifi: &Wifi,
         under_way: Option<u32>,
+        memory: Vec<Mpdu<P>>,
         ledger: &mut Ledger<P>,
     ) -> Aggregate<P> {
-        let mut aggregate = Aggregate::new();
+        let mut aggregate = Aggregate::new(memory);
         let oldest = self.again.front().map(|mpdu| mpdu.number).into_iter().chain(under_way).min();
         let end = oldest.unwrap_or(self.next_number).saturating_add(self.bounds.window);
         while let Some(mpdu) = self.again.pop_front() {
