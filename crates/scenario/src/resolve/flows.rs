@@ -422,7 +422,8 @@ impl Context<'_> {
             };
             let found = network.described.get(name).copied();
             if found.is_none() {
-                let help = suggest(name, "nodes of this file", network.nodes.iter().map(String::as_str));
+                let described = network.nodes[..network.described.len()].iter();
+                let help = suggest(name, "nodes of this file", described.map(String::as_str));
                 self.report.value(&at.key(key), format!("there is no node `{name}`"), help);
             }
             found

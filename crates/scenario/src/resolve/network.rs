@@ -16,7 +16,7 @@ const REVERSE: &str = "-reverse";
 #[derive(Default)]
 pub(super) struct Network {
     pub nodes: Vec<String>,
-    /// The numbers of those that the file describes.
+    /// The numbers of those that the file describes, which are the first.
     pub described: HashMap<String, usize>,
     pub links: Vec<Draft>,
     /// Round-trip time of `[path]`, which defines its bandwidth-delay product.
