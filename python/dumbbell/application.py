@@ -10,6 +10,7 @@ from dumbbell import _core
 from dumbbell.commands import (
     advise,
     animate,
+    check,
     compare,
     extract,
     flent,
@@ -45,6 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+checks = typer.Typer(help="Examinations of an algorithm.", no_args_is_help=True, rich_markup_mode=None)
 cc = typer.Typer(help="The congestion controllers and their parameters.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -75,6 +77,8 @@ app.command(epilog=inspect.SCHEMA_EXAMPLES)(inspect.schema)
 app.command(epilog=shell.EXAMPLES, context_settings={"ignore_unknown_options": True})(shell.shell)
 app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
 app.command(epilog=suite.EXAMPLES)(suite.suite)
+checks.command(epilog=check.EXAMPLES)(check.conform)
 cc.command("list", epilog=inspect.CC_LIST_EXAMPLES)(inspect.cc_list)
 cc.command("show", epilog=inspect.CC_SHOW_EXAMPLES)(inspect.cc_show)
 app.add_typer(cc, name="cc")
+app.add_typer(checks, name="check")

@@ -54,7 +54,7 @@ def scenario(
         swept["flows[0].cc"] = names
     if swept or repeat > 1:
         swept["repeat"] = repeat
-    presets = {name: variant for name in names if (variant := _variant(name)) is not None}
+    presets = {name: changed for name in names if (changed := variant(name)) is not None}
     presets |= {name: {"python": cls} for name, cls in classes.items()}
     document: dict[str, Any] = {
         "duration": duration,
@@ -69,13 +69,13 @@ def written(cc: str | Mapping[str, Any] | type) -> str | Mapping[str, Any]:
     """An algorithm as commands take it, as an experiment writes it."""
     if isinstance(cc, type):
         return {"python": cc}
-    variant = _variant(cc) if isinstance(cc, str) else None
-    if variant is None:
+    named = variant(cc) if isinstance(cc, str) else None
+    if named is None:
         return cc
-    return {"name" if key == "base" else key: value for key, value in variant.items()}
+    return {"name" if key == "base" else key: value for key, value in named.items()}
 
 
-def _variant(text: str) -> dict[str, Any] | None:
+def variant(text: str) -> dict[str, Any] | None:
     """What ``bbr:drain_gain=0.5``, ``mine.py:Mine`` or ``a.so`` stands for as a preset; ``None`` for a plain name."""
     name, *given = text.split(":")
     key = catalogue.file_key(name) or "base"

@@ -1,0 +1,436 @@
+"""Reads case files: an ordinary experiment, and from the line ``[check]`` on what must be seen in it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dumbbell import _core, experiment
+from dumbbell.check.expressions import CONSTANTS, DURATION, FLOW, Expression, ExpressionError
+from dumbbell.printable import one_line
+
+SETS = ("bbr3", "rfc9438", "rfc5681", "hystart++")
+"""Sets of cases that come with the package."""
+
+TRANSPORTS = ("tcp", "quic")
+
+COUNT = "count"
+"""The quantity that is how often a moment comes."""
+
+NUMBERS = ("<", "<=", ">", ">=", "=")
+TEXTS = ("is", "is not")
+TAKES = ("all", "any", "mean", "min", "max", "first", "last", "change")
+
+_SPLIT = re.compile(r"^\[check\][ \t]*(?:#.*)?$", re.MULTILINE)
+_CHECK = ("number", "title", "section", "transports", "place", "assert")
+_PLACE = ("key", "when")
+_ASSERT = ("says", "quantity", "when", "take", "each", "at_least", "relation", "value", "tolerance")
+_MOMENT = ("at", "enter", "leave", "first", "nth", "after", "until", "plus", "rounds")
+_WINDOW = ("during", "from", "skip", "last")
+_VALUE = ("quantity", "when", "take")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Instants of a run. One of ``at``, ``enter``, ``leave`` and ``first`` says which."""
+
+    kind: str
+    text: str
+    """A mode, which may end in ``*``."""
+    condition: Expression | None
+    seconds: float
+    nth: int
+    after: Moment | None
+    until: Moment | None
+    plus: float
+    rounds: int
+
+    def __str__(self) -> str:
+        words = {"at": f"at {self.seconds:g} s", "enter": f"{self.text} begins", "leave": f"{self.text} ends"}
+        return words.get(self.kind, f"{self.text} becomes true")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Stretches of a run: the stays in a mode, or what lies between two moments."""
+
+    during: str | None
+    begin: Moment | None
+    end: Moment | None
+    nth: int
+    after: Moment | None
+    skip: float
+    last: float | None
+
+    def __str__(self) -> str:
+        return f"in {self.during}" if self.during is not None else f"from {self.begin} until {self.end}"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What is looked at, and when."""
+
+    expression: Expression | None
+    """None counts how often ``when`` comes."""
+    when: Moment | Window | None
+    take: str
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """What must be seen."""
+
+    says: str
+    quantity: Quantity
+    each: bool
+    at_least: int
+    relation: str
+    value: float | str | Expression | Quantity
+    tolerance: float
+    is_relative: bool
+
+    @property
+    def asked(self) -> str:
+        """The relation in words."""
+        value = self.value
+        if isinstance(value, Quantity):
+            text = f"{value.expression.text if value.expression else COUNT} when {value.when}"
+        else:
+            text = value.text if isinstance(value, Expression) else f"{value:g}" if isinstance(value, float) else value
+        if not self.tolerance:
+            return f"{self.relation} {text}"
+        return f"{self.relation} {text} ± " + (f"{100 * self.tolerance:g} %" if self.is_relative else f"{self.tolerance:g}")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case file."""
+
+    file: Path
+    number: int
+    title: str
+    section: str
+    transports: Sequence[str]
+    document: Mapping[str, Any]
+    """The experiment."""
+    places: Sequence[tuple[str, Moment]]
+    """Keys of the experiment whose times are those of moments of a run without them."""
+    assertions: Sequence[Assertion]
+
+
+def find(name: str) -> list[Case]:
+    """The cases of a set of the package.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    if name not in SETS:
+        near = difflib.get_close_matches(name, SETS, n=1)
+        raise ValueError(f"there is no set `{name}`; " + (f"did you mean `{near[0]}`?" if near else f"choose among {', '.join(SETS)}"))
+    return read_folder(Path(__file__).parent / "cases" / name)
+
+
+def read_folder(folder: Path) -> list[Case]:
+    """The cases in the files ``*.toml`` of a folder, in the order of their numbers.
+
+    Raises:
+        ScenarioError: There are none, or one is wrong.
+    """
+    files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
+    if not files:
+        there = "no file *.toml in this folder" if folder.is_dir() else "there is no such folder"
+        raise _core.ScenarioError(f"error: {there}\n  --> {folder}\n  help: a case is a file such as 01-name.toml")
+    found = sorted((read(file) for file in files), key=lambda case: case.number)
+    for first, second in zip(found, found[1:], strict=False):
+        if first.number == second.number:
+            _Table(second.file, "check", {"number": second.number}).refuse("number", f"{first.file.name} has it, too")
+    return found
+
+
+def read(file: Path) -> Case:
+    """The case of a file.
+
+    Raises:
+        ScenarioError: Something in it is wrong; the message says where.
+    """
+    try:
+        text = file.read_bytes().decode().replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _core.ScenarioError(f"{file}: cannot read: {getattr(error, 'strerror', None) or error}") from None
+    split = _SPLIT.search(text)
+    if split is None:
+        raise _core.ScenarioError(
+            f"error: this file has no line `[check]`\n  --> {file}\n"
+            "  help: a case is an experiment, a line [check], and below it what must be seen"
+        )
+    head, tail = text[: split.start()], text[split.start() :]
+    # Of the experiment's mistakes its own reader tells more.
+    loaded = experiment.load_text(head.encode(), str(file), only_read=True)
+    if len(loaded.points) != 1:
+        raise _core.ScenarioError(f"error: a case is one run, not a sweep of {len(loaded.points)}\n  --> {file} (sweep)")
+    whole = json.loads(_core.toml_as_json(head))
+    try:
+        # Lines count from the beginning of the file.
+        below = json.loads(_core.toml_as_json("\n" * head.count("\n") + tail))
+    except ValueError as error:
+        # The experiment's reader says where, of what is no TOML.
+        experiment.load_text(text.encode(), str(file), only_read=True)
+        raise _core.ScenarioError(f"error: {error}\n  --> {file}") from None
+    if other := [key for key in below if key != "check"]:
+        raise _core.ScenarioError(f"error: `{other[0]}` stands below [check]\n  --> {file} ({other[0]})\n  help: keys of the experiment stand above it")
+    return _case(file, whole, _Table(file, "check", below["check"]))
+
+
+def _case(file: Path, document: Mapping[str, Any], table: _Table) -> Case:
+    table.check(_CHECK)
+    transports = [table.choice(f"transports[{n}]", one, TRANSPORTS) for n, one in enumerate(table.list("transports", list(TRANSPORTS)))]
+    if not document.get("flows"):
+        table.refuse("title", "the experiment has no [[flows]]: the first of them is the one that is examined")
+    places = []
+    for place in table.tables("place"):
+        place.check(_PLACE)
+        key = place.text("key")
+        try:
+            put(json.loads(json.dumps(document)), key, "0s")
+        except (KeyError, IndexError, TypeError, ValueError):
+            place.refuse("key", "the experiment has no such key; write a key path, such as path.events[0].from")
+        places.append((key, _moment(place.table("when"))))
+    assertions = [_assertion(one) for one in table.tables("assert")]
+    if not assertions:
+        table.refuse("assert", "there is no [[check.assert]]: nothing would be asked")
+    number = table.number("number")
+    if number < 0 or number != int(number):
+        table.refuse("number", "it must be a whole number from 0")
+    return Case(file, int(number), table.text("title"), table.text("section"), transports, document, places, assertions)
+
+
+def put(document: Any, path: str, value: Any) -> None:
+    """Replaces what a key path names, such as ``path.rate[1][0]``; raises ``LookupError`` if it is not there."""
+    steps: list[Any] = [int(step[1:-1]) if step.startswith("[") else step for step in re.findall(r"[\w-]+(?!\])|\[\d+\]", path)]
+    *way, last = steps
+    for step in way:
+        document = document[step]
+    document[last]  # noqa: B018 - it must be there
+    document[last] = value
+
+
+def _assertion(table: _Table) -> Assertion:
+    table.check(_ASSERT)
+    relation = table.choice("relation", table.text("relation"), (*NUMBERS, *TEXTS))
+    quantity = _quantity(table, is_text=relation in TEXTS)
+    each = table.flag("each")
+    at_least = int(table.number("at_least", 1))
+    if "at_least" in table.values and not each:
+        table.refuse("at_least", "it says of how many moments at least each is looked at: write each = true beside it")
+    if each and getattr(quantity.when, "nth", 1) != 1:
+        table.refuse("each", "`nth` chooses one moment, and `each` is all of them: leave one out")
+    tolerance, is_relative = table.tolerance()
+    if tolerance and relation in TEXTS:
+        table.refuse("tolerance", "a text has none")
+    raw = table.needed("value")
+    value: float | str | Expression | Quantity
+    if relation in TEXTS:
+        value = table.text("value")
+    elif isinstance(raw, dict):
+        below = table.table("value")
+        below.check(_VALUE)
+        value = _quantity(below)
+        if value.when is None:
+            below.refuse("when", "a quantity of another time needs it")
+    elif isinstance(raw, str):
+        value = table.expression("value", raw)
+    else:
+        value = table.number("value")
+    return Assertion(table.text("says"), quantity, each, at_least, relation, value, tolerance, is_relative)
+
+
+def _quantity(table: _Table, is_text: bool = False) -> Quantity:
+    text = table.text("quantity")
+    when = _when(table.table("when")) if "when" in table.values else None
+    take = table.choice("take", table.text("take", "all"), TAKES)
+    if "take" in table.values and not isinstance(when, Window):
+        table.refuse("take", "it goes with a window: during, or from and until")
+    if text == COUNT:
+        if not isinstance(when, Moment) or "take" in table.values or table.values.get("each"):
+            table.refuse("quantity", "`count` counts the moments of `when`, and takes neither a window nor `each`")
+        return Quantity(None, when, take)
+    expression = table.expression("quantity", text)
+    if when is None and any(not name.startswith(f"{FLOW}.") and name not in CONSTANTS for name in expression.names):
+        table.refuse("when", "a quantity of the series needs it; only flow.NAME is of the whole run")
+    if DURATION in expression.names and not isinstance(when, Window):
+        table.refuse("quantity", "only a window has a duration: during, or from and until")
+    if is_text and text not in ("mode", "ca_state"):
+        table.refuse("quantity", f"only mode and ca_state are texts; for numbers the relation is one of {' '.join(NUMBERS)}")
+    return Quantity(expression, when, take)
+
+
+def _when(table: _Table) -> Moment | Window:
+    if "during" in table.values:
+        table.check(("during", "nth", "after", "skip", "last"))
+        nth, after = table.nth(), _nested(table, "after")
+        last = table.time("last") if "last" in table.values else None
+        return Window(table.text("during"), None, None, nth, after, table.time("skip", "0s"), last)
+    if "from" in table.values:
+        table.check(("from", "until", "skip", "last"))
+        begin, end = _nested(table, "from"), _nested(table, "until")
+        if end is None:
+            table.refuse("until", "a window that has `from` needs it")
+        last = table.time("last") if "last" in table.values else None
+        return Window(None, begin, end, 1, None, table.time("skip", "0s"), last)
+    return _moment(table)
+
+
+def _nested(table: _Table, key: str) -> Moment | None:
+    value = table.values.get(key)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return _plain(table.time(key))
+    return _moment(table.table(key))
+
+
+def _plain(seconds: float) -> Moment:
+    return Moment("at", "", None, seconds, 1, None, None, 0.0, 0)
+
+
+def _moment(table: _Table) -> Moment:
+    table.check(_MOMENT)
+    kinds = [kind for kind in ("at", "enter", "leave", "first") if kind in table.values]
+    if len(kinds) != 1:
+        table.refuse(kinds[1] if kinds else "", "a moment has one of at, enter, leave and first; a window has during, or from and until")
+    kind = kinds[0]
+    text = table.text(kind)
+    condition = table.expression(kind, text) if kind == "first" else None
+    seconds = table.time(kind) if kind == "at" else 0.0
+    rounds = table.number("rounds", 0)
+    return Moment(
+        kind, text, condition, seconds, table.nth(), _nested(table, "after"), _nested(table, "until"),
+        table.time("plus", "0s"), int(rounds),
+    )  # fmt: skip
+
+
+class _Table:
+    """A table of a case file, with the key where it stands."""
+
+    def __init__(self, file: Path, place: str, values: Any) -> None:
+        self.file, self.place = file, place
+        if not isinstance(values, dict):
+            self.place = ""
+            self.values: dict[str, Any] = {place: values}
+            self.refuse(place, "it must be a table")
+        self.values = values
+
+    def refuse(self, key: str, reason: str) -> NoReturn:
+        path = f"{self.place}.{key}" if self.place and key else self.place or key
+        value = self.values.get(key)
+        shown = path if value is None else f"{path} = {json.dumps(value, ensure_ascii=False, default=str)}"
+        raise _core.ScenarioError(f"error: `{one_line(shown)}`: {reason}\n  --> {self.file} ({one_line(path)})")
+
+    def check(self, keys: Sequence[str]) -> None:
+        for key in self.values:
+            if key not in keys:
+                near = difflib.get_close_matches(key, keys, n=1)
+                self.refuse(key, f"there is no such key; did you mean `{near[0]}`?" if near else f"there is no such key; keys here are {', '.join(keys)}")
+
+    def needed(self, key: str) -> Any:
+        if key not in self.values:
+            self.refuse(key, "it is missing")
+        return self.values[key]
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.values.get(key, default) if default is not None else self.needed(key)
+        if not isinstance(value, str) or not value:
+            self.refuse(key, "it must be a text")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        value = self.values.get(key, default) if default is not None else self.needed(key)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.refuse(key, "it must be a number")
+        return float(value)
+
+    def nth(self) -> int:
+        value = self.number("nth", 1)
+        if value == 0 or value != int(value):
+            self.refuse("nth", "1 is the first, 2 the second, -1 the last")
+        return int(value)
+
+    def flag(self, key: str) -> bool:
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            self.refuse(key, "it must be true or false")
+        return value
+
+    def time(self, key: str, default: str | None = None) -> float:
+        value = self.text(key, default)
+        negative = value.startswith("-")
+        try:
+            seconds = _core.seconds(value.removeprefix("-"))
+        except ValueError as error:
+            self.refuse(key, str(error))
+        return -seconds if negative else seconds
+
+    def list(self, key: str, default: Any) -> Any:
+        value = self.values.get(key, default)
+        if not isinstance(value, list) or not value:
+            self.refuse(key, "it must be a list that is not empty")
+        return value
+
+    def choice(self, key: str, value: Any, allowed: Sequence[str]) -> str:
+        if value not in allowed:
+            self.refuse(key, f"choose among {', '.join(allowed)}")
+        return str(value)
+
+    def table(self, key: str) -> _Table:
+        return _Table(self.file, f"{self.place}.{key}" if self.place else key, self.needed(key))
+
+    def tables(self, key: str) -> Sequence[_Table]:
+        value = self.values.get(key, [])
+        if not isinstance(value, list):
+            self.refuse(key, f"it must be a list of tables: write [[check.{key}]]")
+        return [_Table(self.file, f"{self.place}.{key}[{number}]", one) for number, one in enumerate(value)]
+
+    def tolerance(self) -> tuple[float, bool]:
+        """The number, and whether it is a share of the value."""
+        value = self.values.get("tolerance", 0)
+        if isinstance(value, str):
+            word = value.strip().removesuffix("%")
+            try:
+                return float(word) / 100 if value.strip().endswith("%") else self.refuse("tolerance", _TOLERANCE), True
+            except ValueError:
+                self.refuse("tolerance", _TOLERANCE)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            self.refuse("tolerance", _TOLERANCE)
+        return float(value), False
+
+    def expression(self, key: str, text: str) -> Expression:
+        try:
+            found = Expression(text)
+        except ExpressionError as error:
+            self.refuse(key, str(error))
+        series, flows = _columns()
+        for name in found.names:
+            is_flow = name.startswith(f"{FLOW}.")
+            known = [f"{FLOW}.{one}" for one in flows] if is_flow else [*series, *CONSTANTS, DURATION]
+            if name not in known and not name.startswith("cc_"):
+                near = difflib.get_close_matches(name, known, n=1)
+                self.refuse(key, f"there is no column `{name}`; " + (f"did you mean `{near[0]}`?" if near else "`dumbbell columns` names all"))
+        return found
+
+
+_TOLERANCE = 'it must be a number in the unit of the quantity, or a share such as "2%"'
+
+
+@cache
+def _columns() -> tuple[list[str], list[str]]:
+    """The columns of the series of flows, and of the table of flows."""
+    from dumbbell.columns import columns
+
+    series, flows = ([one.name for one in columns() if one.table == table] for table in ("series", "flows"))
+    return series, flows

@@ -1,0 +1,98 @@
+"""Draws the moment of a case: the quantities that it asks about, and the phases of the algorithm behind them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dumbbell.check.cases import Quantity
+from dumbbell.check.conform import Row
+from dumbbell.check.expressions import Expression
+from dumbbell.check.judge import Finding, Observed
+from dumbbell.plots.axes import label_of
+from dumbbell.plots.style import Picture, caption, fitted, ink, small
+
+AROUND = 0.6
+"""So many seconds before the first moment, and after the last, are shown at least."""
+
+MOST_PANELS = 4
+
+_SHADES = ("#E69F0033", "#56B4E933", "#009E7333", "#CC79A733", "#F0E44244", "#0072B222", "#D55E0022")
+_FAILED = "#D55E00"
+
+
+def moment(row: Row, observed: Observed) -> Picture:
+    """The picture of a row."""
+    shown = _columns(row, observed)
+    low, high = _range(row, observed)
+    inside = (observed.t >= low) & (observed.t <= high)
+    t = observed.t[inside]
+    with fitted(7.0, 1.4 + 1.5 * len(shown), panels=len(shown)) as figure:
+        panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+        modes = observed.values["mode"][inside]
+        for axes, column in zip(panels, shown, strict=True):
+            axes.plot(t, observed.values[column][inside], color=ink(), drawstyle="steps-post")
+            axes.set_ylabel(_label(column), fontsize=small())
+            for finding in row.findings:
+                if finding.when is not None and low <= finding.when <= high:
+                    failed = finding.verdict == "fail"
+                    axes.axvline(finding.when, color=_FAILED if failed else ink(), linestyle="-" if failed else ":")
+        _shade(panels, t, modes)
+        panels[-1].set_xlabel("time in s")
+        worst = row.worst
+        words = f"{row.case.number}. {row.case.title}, {row.transport}: {row.verdict}"
+        panels[0].set_title(caption(words + (f"\n{_sentence(worst)}" if row.verdict != "pass" else "")), fontsize=small())
+    return figure
+
+
+def _sentence(finding: Finding) -> str:
+    return f"{finding.says}: {finding.asked}; found {finding.found}"[:110]
+
+
+def _label(column: str) -> str:
+    return label_of(column).replace(" (", "\n(")
+
+
+def _columns(row: Row, observed: Observed) -> list[str]:
+    """Numbers of the series that the case asks about, and the window."""
+    names: list[str] = []
+    for assertion in row.case.assertions:
+        for part in (assertion.quantity, assertion.value):
+            expression = part.expression if isinstance(part, Quantity) else part
+            names += expression.names if isinstance(expression, Expression) else []
+    wanted = [*dict.fromkeys(names), "inflight", "pacing_mbps"]
+    numeric = [
+        name
+        for name in dict.fromkeys(wanted)
+        if name != "t_s" and isinstance(values := observed.values.get(name), np.ndarray) and values.dtype.kind == "f"
+    ]
+    return numeric[:MOST_PANELS]
+
+
+def _range(row: Row, observed: Observed) -> tuple[float, float]:
+    """The seconds that are shown."""
+    failed = [finding.when for finding in row.findings if finding.verdict == "fail" and finding.when is not None]
+    every = [finding.when for finding in row.findings if finding.when is not None]
+    times = failed or every
+    if not times:
+        return float(observed.t[0]), float(observed.t[-1])
+    first, last = min(times), max(times)
+    around = max(AROUND, 0.25 * (last - first))
+    return max(float(observed.t[0]), first - around), min(float(observed.t[-1]), last + around)
+
+
+def _shade(panels: np.ndarray, t: np.ndarray, modes: np.ndarray) -> None:  # type: ignore[type-arg]
+    """Marks the phases, and names them above the first panel where there is room."""
+    if not len(t) or not any(modes):
+        return
+    names = list(dict.fromkeys(modes))
+    starts = [0, *(row for row in range(1, len(t)) if modes[row] != modes[row - 1]), len(t) - 1]
+    for begin, end in zip(starts, starts[1:], strict=False):
+        shade = _SHADES[names.index(modes[begin]) % len(_SHADES)]
+        for axes in panels:
+            axes.axvspan(t[begin], t[end], color=shade, linewidth=0)
+        if t[end] - t[begin] > 0.11 * (t[-1] - t[0]):
+            name = str(modes[begin]).removeprefix("probe_bw_").upper()
+            panels[0].annotate(
+                name, ((t[begin] + t[end]) / 2, 0.98), xycoords=("data", "axes fraction"), ha="center", va="top",
+                fontsize=0.8 * small(),
+            )  # fmt: skip
