@@ -26,6 +26,7 @@ _ARITHMETIC: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: np.divide,
+    ast.Pow: np.power,
 }
 _COMPARISONS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
@@ -37,6 +38,7 @@ _COMPARISONS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
 }
 _FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
     "abs": (1, np.abs),
+    "cbrt": (1, np.cbrt),
     "min": (2, np.minimum),
     "max": (2, np.maximum),
     "fill": (2, lambda values, other: np.where(np.isnan(values), other, values)),
@@ -75,7 +77,7 @@ class Expression:
         return np.broadcast_to(np.asarray(self.evaluate(values), dtype=float), (length,))
 
 
-_ALLOWED = "it may have columns, numbers, + - * / ( ), comparisons, and, or, abs(x), min(x, y), max(x, y), fill(x, y)"
+_ALLOWED = "it may have columns, numbers, + - * / ** ( ), comparisons, and, or, abs(x), cbrt(x), min(x, y), max(x, y), fill(x, y)"
 
 
 def _check(node: ast.expr) -> None:

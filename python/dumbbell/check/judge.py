@@ -237,7 +237,7 @@ def _values(quantity: Quantity, observed: Observed, rows: _Rows) -> tuple[FloatA
         return quantity.expression.at(values, n)[rows : rows + 1], [rows]
     assert isinstance(quantity.when, Window)
     begin, end = observed.inner(quantity.when, rows)
-    length = observed.t[min(rows[1], n - 1)] - observed.t[rows[0]]
+    length = observed.t[min(end, n - 1)] - observed.t[begin]
     series = quantity.expression.at({**values, DURATION: length}, n)[begin:end]
     match quantity.take:
         case "all" | "any":

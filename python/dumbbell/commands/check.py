@@ -133,12 +133,19 @@ def _print(rows: Sequence[Row]) -> None:
         table.add(str(case), title, *("-" if cell is None else _MARKS[cell] for cell in cells))
     table.print()
     for row in rows:
-        for finding in row.findings:
-            if finding.verdict == "pass":
-                continue
-            when = "" if finding.when is None else f" at {finding.when:.3f} s"
-            sentence = f"{row.case.number} over {row.transport}: {finding.verdict}: {finding.says}"
-            asked = f"asked {finding.asked}, found" if finding.verdict == "fail" else "because"
-            say(f"{sentence}: {asked} {finding.found}{when} ({row.case.section})")
+        if row.verdict != "pass":
+            say(_sentence(row))
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in _MARKS}
     say(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+
+
+def _sentence(row: Row) -> str:
+    """What decides about a row."""
+    worst = row.worst
+    more = sum(finding.verdict == row.verdict for finding in row.findings) - 1
+    begin = f"{row.case.number}, {row.transport}: {worst.says}"
+    if worst.verdict == "not observable":
+        return f"{begin}: {worst.found}"
+    when = "" if worst.when is None else f" at {worst.when:.3f} s"
+    others = f"; {more} more fail" if more else ""
+    return f"{begin}: asked {worst.asked}, found {worst.found}{when}{others}"
