@@ -9,6 +9,7 @@ from dumbbell.check.conform import Row
 from dumbbell.check.expressions import Expression
 from dumbbell.check.judge import Finding, Observed
 from dumbbell.plots.axes import label_of
+from dumbbell.plots.fit import NAME
 from dumbbell.plots.style import Picture, caption, fitted, ink, small
 
 AROUND = 0.6
@@ -92,7 +93,9 @@ def _shade(panels: np.ndarray, t: np.ndarray, modes: np.ndarray) -> None:  # typ
             axes.axvspan(t[begin], t[end], color=shade, linewidth=0)
         if t[end] - t[begin] > 0.11 * (t[-1] - t[0]):
             name = str(modes[begin]).removeprefix("probe_bw_").upper()
-            panels[0].annotate(
+            text = panels[0].annotate(
                 name, ((t[begin] + t[end]) / 2, 0.98), xycoords=("data", "axes fraction"), ha="center", va="top",
                 fontsize=0.8 * small(),
             )  # fmt: skip
+            # It names the shade, over which it stands.
+            text.set_gid(NAME)
