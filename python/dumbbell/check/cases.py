@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -53,7 +54,8 @@ class Moment:
 
     def __str__(self) -> str:
         words = {"at": f"at {self.seconds:g} s", "enter": f"{self.text} begins", "leave": f"{self.text} ends"}
-        return words.get(self.kind, f"{self.text} becomes true")
+        later = f" {self.plus * 1e3:+g} ms" if self.plus else f" +{self.rounds} rounds" if self.rounds else ""
+        return words.get(self.kind, f"{self.text} becomes true") + later
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ class Assertion:
             text = value.text if isinstance(value, Expression) else f"{value:g}" if isinstance(value, float) else value
         if not self.tolerance:
             return f"{self.relation} {text}"
-        return f"{self.relation} {text} ± " + (f"{100 * self.tolerance:g} %" if self.is_relative else f"{self.tolerance:g}")
+        return f"{self.relation} {text} ± " + (
+            f"{100 * self.tolerance:g} %" if self.is_relative else f"{self.tolerance:g}"
+        )
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,8 @@ def find(name: str) -> list[Case]:
     """
     if name not in SETS:
         near = difflib.get_close_matches(name, SETS, n=1)
-        raise ValueError(f"there is no set `{name}`; " + (f"did you mean `{near[0]}`?" if near else f"choose among {', '.join(SETS)}"))
+        remedy = f"did you mean `{near[0]}`?" if near else f"choose among {', '.join(SETS)}"
+        raise ValueError(f"there is no set `{name}`; {remedy}")
     return read_folder(Path(__file__).parent / "cases" / name)
 
 
@@ -147,7 +152,7 @@ def read_folder(folder: Path) -> list[Case]:
         there = "no file *.toml in this folder" if folder.is_dir() else "there is no such folder"
         raise _core.ScenarioError(f"error: {there}\n  --> {folder}\n  help: a case is a file such as 01-name.toml")
     found = sorted((read(file) for file in files), key=lambda case: case.number)
-    for first, second in zip(found, found[1:], strict=False):
+    for first, second in pairwise(found):
         if first.number == second.number:
             _Table(second.file, "check", {"number": second.number}).refuse("number", f"{first.file.name} has it, too")
     return found
@@ -173,7 +178,9 @@ def read(file: Path) -> Case:
     # Of the experiment's mistakes its own reader tells more.
     loaded = experiment.load_text(head.encode(), str(file), only_read=True)
     if len(loaded.points) != 1:
-        raise _core.ScenarioError(f"error: a case is one run, not a sweep of {len(loaded.points)}\n  --> {file} (sweep)")
+        raise _core.ScenarioError(
+            f"error: a case is one run, not a sweep of {len(loaded.points)}\n  --> {file} (sweep)"
+        )
     whole = json.loads(_core.toml_as_json(head))
     try:
         # Lines count from the beginning of the file.
@@ -183,13 +190,17 @@ def read(file: Path) -> Case:
         experiment.load_text(text.encode(), str(file), only_read=True)
         raise _core.ScenarioError(f"error: {error}\n  --> {file}") from None
     if other := [key for key in below if key != "check"]:
-        raise _core.ScenarioError(f"error: `{other[0]}` stands below [check]\n  --> {file} ({other[0]})\n  help: keys of the experiment stand above it")
+        raise _core.ScenarioError(
+            f"error: `{other[0]}` stands below [check]\n  --> {file} ({other[0]})\n"
+            "  help: keys of the experiment stand above it"
+        )
     return _case(file, whole, _Table(file, "check", below["check"]))
 
 
 def _case(file: Path, document: Mapping[str, Any], table: _Table) -> Case:
     table.check(_CHECK)
-    transports = [table.choice(f"transports[{n}]", one, TRANSPORTS) for n, one in enumerate(table.list("transports", list(TRANSPORTS)))]
+    given = table.list("transports", list(TRANSPORTS))
+    transports = [table.choice(f"transports[{number}]", one, TRANSPORTS) for number, one in enumerate(given)]
     if not document.get("flows"):
         table.refuse("title", "the experiment has no [[flows]]: the first of them is the one that is examined")
     places = []
@@ -212,11 +223,12 @@ def _case(file: Path, document: Mapping[str, Any], table: _Table) -> Case:
 
 def put(document: Any, path: str, value: Any) -> None:
     """Replaces what a key path names, such as ``path.rate[1][0]``; raises ``LookupError`` if it is not there."""
-    steps: list[Any] = [int(step[1:-1]) if step.startswith("[") else step for step in re.findall(r"[\w-]+(?!\])|\[\d+\]", path)]
+    words = re.findall(r"[\w-]+(?!\])|\[\d+\]", path)
+    steps: list[Any] = [int(word[1:-1]) if word.startswith("[") else word for word in words]
     *way, last = steps
     for step in way:
         document = document[step]
-    document[last]  # noqa: B018 - it must be there
+    document[last]
     document[last] = value
 
 
@@ -266,7 +278,9 @@ def _quantity(table: _Table, is_text: bool = False) -> Quantity:
     if DURATION in expression.names and not isinstance(when, Window):
         table.refuse("quantity", "only a window has a duration: during, or from and until")
     if is_text and text not in ("mode", "ca_state"):
-        table.refuse("quantity", f"only mode and ca_state are texts; for numbers the relation is one of {' '.join(NUMBERS)}")
+        table.refuse(
+            "quantity", f"only mode and ca_state are texts; for numbers the relation is one of {' '.join(NUMBERS)}"
+        )
     return Quantity(expression, when, take)
 
 
@@ -303,7 +317,10 @@ def _moment(table: _Table) -> Moment:
     table.check(_MOMENT)
     kinds = [kind for kind in ("at", "enter", "leave", "first") if kind in table.values]
     if len(kinds) != 1:
-        table.refuse(kinds[1] if kinds else "", "a moment has one of at, enter, leave and first; a window has during, or from and until")
+        table.refuse(
+            kinds[1] if kinds else "",
+            "a moment has one of at, enter, leave and first; a window has during, or from and until",
+        )
     kind = kinds[0]
     text = table.text(kind)
     condition = table.expression(kind, text) if kind == "first" else None
@@ -336,7 +353,12 @@ class _Table:
         for key in self.values:
             if key not in keys:
                 near = difflib.get_close_matches(key, keys, n=1)
-                self.refuse(key, f"there is no such key; did you mean `{near[0]}`?" if near else f"there is no such key; keys here are {', '.join(keys)}")
+                self.refuse(
+                    key,
+                    f"there is no such key; did you mean `{near[0]}`?"
+                    if near
+                    else f"there is no such key; keys here are {', '.join(keys)}",
+                )
 
     def needed(self, key: str) -> Any:
         if key not in self.values:
@@ -420,7 +442,11 @@ class _Table:
             known = [f"{FLOW}.{one}" for one in flows] if is_flow else [*series, *CONSTANTS, DURATION]
             if name not in known and not name.startswith("cc_"):
                 near = difflib.get_close_matches(name, known, n=1)
-                self.refuse(key, f"there is no column `{name}`; " + (f"did you mean `{near[0]}`?" if near else "`dumbbell columns` names all"))
+                self.refuse(
+                    key,
+                    f"there is no column `{name}`; "
+                    + (f"did you mean `{near[0]}`?" if near else "`dumbbell columns` names all"),
+                )
         return found
 
 

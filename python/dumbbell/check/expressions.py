@@ -77,7 +77,10 @@ class Expression:
         return np.broadcast_to(np.asarray(self.evaluate(values), dtype=float), (length,))
 
 
-_ALLOWED = "it may have columns, numbers, + - * / ** ( ), comparisons, and, or, abs(x), cbrt(x), min(x, y), max(x, y), fill(x, y)"
+_ALLOWED = (
+    "it may have columns, numbers, + - * / ** ( ), comparisons, and, or, abs(x), cbrt(x), min(x, y), max(x, y), "
+    "fill(x, y)"
+)
 
 
 def _check(node: ast.expr) -> None:
@@ -86,7 +89,7 @@ def _check(node: ast.expr) -> None:
             return
         case ast.Constant(value=int() | float() | str()) if not isinstance(node.value, bool):
             return
-        case ast.Attribute(value=ast.Name(id=FLOW)):
+        case ast.Attribute(value=ast.Name(id="flow")):
             return
         case ast.BinOp(op=op) if type(op) in _ARITHMETIC:
             parts = [node.left, node.right]
@@ -134,9 +137,7 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
         case ast.UnaryOp():
             return -_evaluate(node.operand, values)
         case ast.Compare():
-            return _COMPARISONS[type(node.ops[0])](
-                _evaluate(node.left, values), _evaluate(node.comparators[0], values)
-            )
+            return _COMPARISONS[type(node.ops[0])](_evaluate(node.left, values), _evaluate(node.comparators[0], values))
         case ast.BoolOp():
             join = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
             return reduce(join, (_evaluate(part, values) for part in node.values))

@@ -245,9 +245,13 @@ def _values(quantity: Quantity, observed: Observed, rows: _Rows) -> tuple[FloatA
                 return series[-1:], [end - 1]
             return series, range(begin, end)
         case "mean":
-            return np.array([np.nanmean(series)]), [end - 1]
+            return np.array([np.nan if np.isnan(series).all() else np.nanmean(series)]), [end - 1]
         case "min" | "max":
-            place = int((np.nanargmin if quantity.take == "min" else np.nanargmax)(series)) if not np.isnan(series).all() else 0
+            place = (
+                int((np.nanargmin if quantity.take == "min" else np.nanargmax)(series))
+                if not np.isnan(series).all()
+                else 0
+            )
             return series[place : place + 1], [begin + place]
         case "first":
             return series[:1], [begin]

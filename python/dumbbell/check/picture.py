@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from dumbbell.check.cases import Quantity
 from dumbbell.check.conform import Row
 from dumbbell.check.expressions import Expression
 from dumbbell.check.judge import Finding, Observed
+from dumbbell.inference import FloatArray
 from dumbbell.plots.axes import label_of
-from dumbbell.plots.fit import NAME
-from dumbbell.plots.style import Picture, caption, fitted, ink, small
+from dumbbell.plots.style import Picture, caption, fitted, ink, legend, small
 
 AROUND = 0.6
 """So many seconds before the first moment, and after the last, are shown at least."""
@@ -28,7 +34,7 @@ def moment(row: Row, observed: Observed) -> Picture:
     inside = (observed.t >= low) & (observed.t <= high)
     t = observed.t[inside]
     with fitted(7.0, 1.4 + 1.5 * len(shown), panels=len(shown)) as figure:
-        panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+        panels = list(figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0])
         modes = observed.values["mode"][inside]
         for axes, column in zip(panels, shown, strict=True):
             axes.plot(t, observed.values[column][inside], color=ink(), drawstyle="steps-post")
@@ -37,16 +43,16 @@ def moment(row: Row, observed: Observed) -> Picture:
                 if finding.when is not None and low <= finding.when <= high:
                     failed = finding.verdict == "fail"
                     axes.axvline(finding.when, color=_FAILED if failed else ink(), linestyle="-" if failed else ":")
-        _shade(panels, t, modes)
         panels[-1].set_xlabel("time in s")
-        worst = row.worst
-        words = f"{row.case.number}. {row.case.title}, {row.transport}: {row.verdict}"
-        panels[0].set_title(caption(words + (f"\n{_sentence(worst)}" if row.verdict != "pass" else "")), fontsize=small())
+        words = [f"{row.case.number}. {row.case.title}, {row.transport}: {row.verdict}"]
+        if row.verdict != "pass":
+            words += textwrap.wrap(_sentence(row.worst), 100)[:2]
+        legend(figure, _shade(panels, t, modes), "\n".join(caption(line) for line in words))
     return figure
 
 
 def _sentence(finding: Finding) -> str:
-    return f"{finding.says}: {finding.asked}; found {finding.found}"[:110]
+    return f"{finding.says}: {finding.asked}; found {finding.found}"
 
 
 def _label(column: str) -> str:
@@ -64,7 +70,10 @@ def _columns(row: Row, observed: Observed) -> list[str]:
     numeric = [
         name
         for name in dict.fromkeys(wanted)
-        if name != "t_s" and isinstance(values := observed.values.get(name), np.ndarray) and values.dtype.kind == "f"
+        if name != "t_s"
+        and isinstance(values := observed.values.get(name), np.ndarray)
+        and values.dtype.kind == "f"
+        and np.isfinite(values).any()
     ]
     return numeric[:MOST_PANELS]
 
@@ -81,21 +90,17 @@ def _range(row: Row, observed: Observed) -> tuple[float, float]:
     return max(float(observed.t[0]), first - around), min(float(observed.t[-1]), last + around)
 
 
-def _shade(panels: np.ndarray, t: np.ndarray, modes: np.ndarray) -> None:  # type: ignore[type-arg]
-    """Marks the phases, and names them above the first panel where there is room."""
+def _shade(panels: Sequence[Axes], t: FloatArray, modes: Sequence[str]) -> list[Patch]:
+    """Marks the phases; gives what a legend says of them."""
     if not len(t) or not any(modes):
-        return
+        return []
     names = list(dict.fromkeys(modes))
     starts = [0, *(row for row in range(1, len(t)) if modes[row] != modes[row - 1]), len(t) - 1]
-    for begin, end in zip(starts, starts[1:], strict=False):
-        shade = _SHADES[names.index(modes[begin]) % len(_SHADES)]
+    for begin, end in pairwise(starts):
         for axes in panels:
-            axes.axvspan(t[begin], t[end], color=shade, linewidth=0)
-        if t[end] - t[begin] > 0.11 * (t[-1] - t[0]):
-            name = str(modes[begin]).removeprefix("probe_bw_").upper()
-            text = panels[0].annotate(
-                name, ((t[begin] + t[end]) / 2, 0.98), xycoords=("data", "axes fraction"), ha="center", va="top",
-                fontsize=0.8 * small(),
-            )  # fmt: skip
-            # It names the shade, over which it stands.
-            text.set_gid(NAME)
+            axes.axvspan(t[begin], t[end], color=_shade_of(names, modes[begin]), linewidth=0)
+    return [Patch(color=_shade_of(names, name), label=name.removeprefix("probe_bw_").upper()) for name in names if name]
+
+
+def _shade_of(names: Sequence[str], name: str) -> str:
+    return _SHADES[names.index(name) % len(_SHADES)]

@@ -43,7 +43,13 @@ def conform(
         ),
     ],
     set_: Annotated[
-        str, typer.Option("--set", metavar="SET", help="Cases: bbr3, rfc9438, rfc5681 or hystart++.")
+        str,
+        typer.Option(
+            "--set",
+            metavar="SET",
+            help="Cases: bbr3, rfc9438, rfc5681 or hystart++.",
+            autocompletion=completion.cases,
+        ),
     ] = "bbr3",
     cases: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Cases of your own, files *.toml, in place of a set.")

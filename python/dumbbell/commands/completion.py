@@ -49,6 +49,13 @@ def studies(incomplete: str) -> list[str]:
     return _beginning(papers.NAMES, incomplete)
 
 
+def cases(incomplete: str) -> list[str]:
+    """Sets of cases that come with the package."""
+    from dumbbell.check import SETS
+
+    return _beginning(SETS, incomplete)
+
+
 def suites(incomplete: str) -> list[str]:
     """Evaluation suites; after a slash their parts."""
     from dumbbell import suites as evaluation

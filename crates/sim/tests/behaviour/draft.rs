@@ -1,7 +1,8 @@
 //! The example test cases of draft-ietf-ccwg-bbr (section "Example Test Cases" of August 2026), by their numbers, for the
 //! draft's own algorithm and Linux's, over TCP and over QUIC-like endpoints.
 //!
-//! Case 22 (the application is the limit during PROBE_REFILL) has no expected outcome in the text.
+//! What each case says word for word is asked by `dumbbell check conform`; here other paths and companies are tried. Case
+//! 22 is only there.
 
 use crate::lab::{Run, Series, assert_between, mean, run};
 use std::ops::Range;
