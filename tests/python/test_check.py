@@ -118,6 +118,10 @@ def test_a_class_of_ones_own_is_examined(tmp_path: Path) -> None:
         "class Mine:\n"
         "    def on_ack(self, conn, ack):\n        conn.cwnd = 7\n"
         "    def observe(self):\n        return {'w': 7}\n"
+        "class Phased(Mine):\n"
+        "    now = 0.0\n"
+        "    def on_ack(self, conn, ack):\n        conn.cwnd = 7\n        self.now = conn.now\n"
+        "    def observe(self):\n        return {'in_startup': self.now < 1, 'in_drain': self.now >= 1}\n"
     )
     cases = tmp_path / "cases"
     cases.mkdir()
@@ -128,6 +132,10 @@ def test_a_class_of_ones_own_is_examined(tmp_path: Path) -> None:
     (cases / "1.toml").write_text(text.replace('when = "1s"', 'when = { at = "1s" }'))
     rows = check.conform(f"{tmp_path}/mine.py:Mine", cases=cases, progress=False)
     assert [(row.transport, row.verdict) for row in rows] == [("tcp", "pass"), ("quic", "pass")]
+    (cases / "1.toml").write_text(CASE)
+    rows = check.conform(f"{tmp_path}/mine.py:Phased", cases=cases, progress=False)
+    assert [row.verdict for row in rows] == ["pass", "pass"]
+    assert all(row.worst.when == pytest.approx(1, abs=0.05) for row in rows)
 
 
 def test_a_failure_says_what_was_asked_and_found_and_when(tmp_path: Path, dumbbell: Cli) -> None:
@@ -185,6 +193,14 @@ def test_pictures_and_experiments_are_written(tmp_path: Path, dumbbell: Cli) -> 
         ('value = "drain"', 'value = "drain"\ntolerance = "2%"', "a text has none", "check.assert[0].tolerance"),
         ('value = "drain"', 'value = "drain"\ntake = "mean"', "it goes with a window", "check.assert[0].take"),
         ('rate = "10mbit"', 'rate = "10mbps"', "10mbps", "5:8 (path.rate)"),
+        ('quantity = "mode"\nwhen = { leave = "startup" }\nrelation = "is"',
+         'quantity = "cwnd"\nwhen = { leave = "startup" }\nrelation = "="',
+         'value = "drain"`: there is no column', "check.assert[0].value"),
+        ('relation = "is"\nvalue = "drain"', 'relation = "="\nvalue = 1', "this is a text", "check.assert[0].quantity"),
+        ('leave = "startup"', 'first = "cwnd"', "something that becomes true", "check.assert[0].when.first"),
+        ('leave = "startup"', 'first = "cwnd > 3", nth = 0', "nth = 0`: 1 is the first", "check.assert[0].when.nth"),
+        ('record.interval = "5ms"', "record.series = false", "record.series = false`: assertions", "record.series"),
+        ('value = "drain"', 'value = "drain', "not TOML", "bad.toml:21:15"),
         ("[check]", "[checks]", "has no line `[check]`", ""),
         ('value = "drain"', 'value = "drain"\n[path]\nrate = "1mbit"', "`path` stands below [check]", "path"),
     ],
@@ -210,6 +226,9 @@ def test_a_bad_case_is_explained(old: str, new: str, message: str, where: str, t
         (["bbr3", "--transport", "udp"], "there is no transport `udp`"),
         (["bbr3:drain_gian=1"], "drain_gian"),
         (["bbr3", "--cases", "nowhere"], "there is no such folder"),
+        (["bbr3", "--cases", "nowhere", "--set", "bbr3"], "give one of the two"),
+        (["reno", "--set", "rfc5681", "--case", "4", "--transport", "quic"], "none of these cases is about quic"),
+        (["nowhere.py:Mine"], "nowhere.py"),
     ],
 )
 def test_a_bad_command_is_explained(arguments: list[str], message: str, dumbbell: Cli) -> None:

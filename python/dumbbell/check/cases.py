@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dumbbell import _core, experiment
-from dumbbell.check.expressions import CONSTANTS, DURATION, FLOW, Expression, ExpressionError
+from dumbbell.check.expressions import CONSTANTS, DURATION, FLOW, TEXTS, Expression, ExpressionError
 from dumbbell.printable import one_line
 
 SETS = ("bbr3", "rfc9438", "rfc5681", "hystart++")
@@ -25,7 +25,7 @@ COUNT = "count"
 """The quantity that is how often a moment comes."""
 
 NUMBERS = ("<", "<=", ">", ">=", "=")
-TEXTS = ("is", "is not")
+WORDS = ("is", "is not")
 TAKES = ("all", "any", "mean", "min", "max", "first", "last", "change")
 
 _SPLIT = re.compile(r"^\[check\][ \t]*(?:#.*)?$", re.MULTILINE)
@@ -203,6 +203,10 @@ def _case(file: Path, document: Mapping[str, Any], table: _Table) -> Case:
     transports = [table.choice(f"transports[{number}]", one, TRANSPORTS) for number, one in enumerate(given)]
     if not document.get("flows"):
         table.refuse("title", "the experiment has no [[flows]]: the first of them is the one that is examined")
+    if document.get("record", {}).get("series") is False:
+        _Table(file, "", document).table("record").refuse(
+            "series", "assertions are about the series, which it leaves out"
+        )
     places = []
     for place in table.tables("place"):
         place.check(_PLACE)
@@ -234,8 +238,8 @@ def put(document: Any, path: str, value: Any) -> None:
 
 def _assertion(table: _Table) -> Assertion:
     table.check(_ASSERT)
-    relation = table.choice("relation", table.text("relation"), (*NUMBERS, *TEXTS))
-    quantity = _quantity(table, is_text=relation in TEXTS)
+    relation = table.choice("relation", table.text("relation"), (*NUMBERS, *WORDS))
+    quantity = _quantity(table, is_text=relation in WORDS)
     each = table.flag("each")
     at_least = int(table.number("at_least", 1))
     if "at_least" in table.values and not each:
@@ -243,20 +247,24 @@ def _assertion(table: _Table) -> Assertion:
     if each and getattr(quantity.when, "nth", 1) != 1:
         table.refuse("each", "`nth` chooses one moment, and `each` is all of them: leave one out")
     tolerance, is_relative = table.tolerance()
-    if tolerance and relation in TEXTS:
+    if tolerance and relation in WORDS:
         table.refuse("tolerance", "a text has none")
     raw = table.needed("value")
     value: float | str | Expression | Quantity
-    if relation in TEXTS:
+    if relation in WORDS:
         value = table.text("value")
     elif isinstance(raw, dict):
         below = table.table("value")
         below.check(_VALUE)
         value = _quantity(below)
+        if value.expression is None:
+            below.refuse("quantity", "a count is compared with a number")
         if value.when is None:
             below.refuse("when", "a quantity of another time needs it")
     elif isinstance(raw, str):
         value = table.expression("value", raw)
+        if not value.is_number:
+            table.refuse("value", "this is a text; relations of texts are " + " and ".join(WORDS))
     else:
         value = table.number("value")
     return Assertion(table.text("says"), quantity, each, at_least, relation, value, tolerance, is_relative)
@@ -277,10 +285,12 @@ def _quantity(table: _Table, is_text: bool = False) -> Quantity:
         table.refuse("when", "a quantity of the series needs it; only flow.NAME is of the whole run")
     if DURATION in expression.names and not isinstance(when, Window):
         table.refuse("quantity", "only a window has a duration: during, or from and until")
-    if is_text and text not in ("mode", "ca_state"):
+    if is_text and text not in TEXTS:
         table.refuse(
             "quantity", f"only mode and ca_state are texts; for numbers the relation is one of {' '.join(NUMBERS)}"
         )
+    if not is_text and not expression.is_number:
+        table.refuse("quantity", f"this is a text; relations of texts are {' and '.join(WORDS)}")
     return Quantity(expression, when, take)
 
 
@@ -324,6 +334,8 @@ def _moment(table: _Table) -> Moment:
     kind = kinds[0]
     text = table.text(kind)
     condition = table.expression(kind, text) if kind == "first" else None
+    if condition is not None and not condition.is_condition:
+        table.refuse(kind, "it must be something that becomes true, such as lost_total > 0")
     seconds = table.time(kind) if kind == "at" else 0.0
     rounds = table.number("rounds", 0)
     return Moment(

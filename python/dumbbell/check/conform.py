@@ -59,7 +59,7 @@ class Row:
 def conform(
     algorithm: str,
     *,
-    set: str = "bbr3",  # noqa: A002 - the name of the command line's option
+    set: str | None = None,  # noqa: A002 - the name of the command line's option
     cases: str | os.PathLike[str] | None = None,
     numbers: Sequence[int] = (),
     transports: Sequence[str] = TRANSPORTS,
@@ -72,7 +72,8 @@ def conform(
 
     Args:
         algorithm: A name as for :func:`dumbbell.compare`: ``"bbr3"``, ``"bbr3:drain_gain=0.5"``, ``"mine.py:Mine"``.
-        set: The cases of the package to take: ``"bbr3"``, ``"rfc9438"``, ``"rfc5681"``, ``"hystart++"``.
+        set: The cases of the package to take: ``"bbr3"``, which is the default, ``"rfc9438"``, ``"rfc5681"``,
+            ``"hystart++"``.
         cases: A folder of cases of your own, in place of a set.
         numbers: The cases to run; default all.
         transports: ``"tcp"``, ``"quic"``, or both, which is the default.
@@ -86,9 +87,11 @@ def conform(
 
     Raises:
         ScenarioError: A case or the algorithm is wrong; the message says where.
-        ValueError: There is no such set, case, transport or algorithm.
+        ValueError: There is no such set, case, transport or algorithm; or nothing is left to run.
     """
-    found = find(set) if cases is None else read_folder(Path(cases))
+    if set is not None and cases is not None:
+        raise ValueError("cases of your own are in place of a set: give one of the two")
+    found = find(set or "bbr3") if cases is None else read_folder(Path(cases))
     there = {case.number: case for case in found}
     if unknown := [number for number in numbers if number not in there]:
         raise ValueError(f"there is no case {unknown[0]}; there are {', '.join(map(str, there))}")
@@ -97,6 +100,8 @@ def conform(
     chosen = [there[number] for number in dict.fromkeys(numbers)] if numbers else found
     subject = _subject(algorithm)
     asked = [(case, one) for case in chosen for one in dict.fromkeys(transports) if one in case.transports]
+    if not asked:
+        raise ValueError(f"none of these cases is about {', '.join(transports)}")
     limits = {"jobs": jobs, "max_memory": max_memory, "progress": progress}
     rows: dict[int, Row] = {}
     documents = [_document(case, subject, transport) for case, transport in asked]
@@ -136,6 +141,8 @@ def _subject(algorithm: str) -> dict[str, Any] | str:
     if "base" in changed:
         name = catalogue.find(changed.pop("base"))["name"]
         return {"name": name, **changed}
+    # What is wrong with the class is not the fault of a case.
+    catalogue.find(str(changed["python"]))
     file, colon, name = str(changed["python"]).rpartition(":")
     return changed | {"python": f"{Path(file).resolve()}{colon}{name}"}
 

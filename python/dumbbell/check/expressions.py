@@ -21,6 +21,9 @@ DURATION = "duration"
 FLOW = "flow"
 """``flow.NAME`` is a column of the table of flows, over the whole run."""
 
+TEXTS = ("mode", "ca_state")
+"""Columns of the series that are texts."""
+
 _ARITHMETIC: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -66,6 +69,28 @@ class Expression:
     def names(self) -> list[str]:
         """The columns that it reads, those of the table of flows as ``flow.NAME``."""
         return list(dict.fromkeys(_names(self._tree)))
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is true or false."""
+        return bool(np.asarray(self._tried()).dtype == bool)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it has a number as its value."""
+        try:
+            np.asarray(self._tried(), dtype=float)
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    def _tried(self) -> Any:
+        """Its value for some row; ``None`` where it cannot have any."""
+        values = {name: np.array(["text"], dtype=object) if name in TEXTS else np.ones(1) for name in self.names}
+        try:
+            return self.evaluate(values)
+        except TypeError:
+            return "none"
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
         """Its value, from those of its names."""

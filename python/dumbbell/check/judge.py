@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dumbbell.check.cases import TEXTS, Assertion, Moment, Quantity, Window
-from dumbbell.check.expressions import CONSTANTS, DURATION, FLOW, Expression
+from dumbbell.check.cases import WORDS, Assertion, Moment, Quantity, Window
+from dumbbell.check.expressions import CONSTANTS, DURATION, FLOW, TEXTS, Expression
 from dumbbell.inference import FloatArray
 
 if TYPE_CHECKING:
     from dumbbell.results import Result
 
 Verdict = Literal["pass", "fail", "not observable"]
+
+IN_PHASE = "cc_in_"
 
 HEADERS = 40
 """Bytes of IP and TCP headers without options, of which timestamps take 12 more."""
@@ -50,15 +52,25 @@ class Observed:
         frame = frame.filter(frame["flow"] == 0)
         self.values: dict[str, Any] = {}
         for name in frame.columns:
-            if name in TEXT_COLUMNS:
+            if name in TEXTS:
                 self.values[name] = np.asarray(frame[name].cast(str).fill_null("").to_list(), dtype=object)
             else:
                 self.values[name] = frame[name].cast(float).fill_null(np.nan).to_numpy()
         self.t: FloatArray = self.values["t_s"]
+        if not any(self.values["mode"]):
+            self.values["mode"] = self._phases()
         row = result.flows.to_polars().row(0, named=True)
         numbers = {key: np.nan if value is None else value for key, value in row.items()}
         self.values |= {f"{FLOW}.{key}": value for key, value in numbers.items() if isinstance(value, int | float)}
         self.values |= dict(zip(CONSTANTS, (*_sizes(result), np.inf), strict=True))
+
+    def _phases(self) -> Any:
+        """The phases that a class of one's own shows: its values ``in_NAME`` are 1 in the phase of that name."""
+        modes = np.full(len(self.t), "", dtype=object)
+        for name, values in self.values.items():
+            if name.startswith(IN_PHASE):
+                modes[values > 0] = name.removeprefix(IN_PHASE)
+        return modes
 
     def need(self, names: Iterable[str]) -> None:
         """Refuses values that the algorithm does not show."""
@@ -143,9 +155,6 @@ class Observed:
         seen = list(dict.fromkeys(name for name in self.values["mode"] if name))
         often = "never" if times == 0 else f"{times} times, not {abs(nth)}"
         return f"{what}: {often}" + (f"; phases were {', '.join(seen)}" if seen else "")
-
-
-TEXT_COLUMNS = ("mode", "ca_state")
 
 
 def _sizes(result: Result) -> tuple[float, float]:
@@ -261,7 +270,7 @@ def _values(quantity: Quantity, observed: Observed, rows: _Rows) -> tuple[FloatA
 
 
 def _compare(assertion: Assertion, observed: Observed, rows: _Rows, other: float | None) -> Finding:
-    if assertion.relation in TEXTS:
+    if assertion.relation in WORDS:
         return _compare_texts(assertion, observed, rows)
     found, places = _values(assertion.quantity, observed, rows)
     if other is not None:

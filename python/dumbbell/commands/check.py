@@ -43,14 +43,14 @@ def conform(
         ),
     ],
     set_: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--set",
             metavar="SET",
-            help="Cases: bbr3, rfc9438, rfc5681 or hystart++.",
+            help="Cases: bbr3, which is the default, rfc9438, rfc5681 or hystart++.",
             autocompletion=completion.cases,
         ),
-    ] = "bbr3",
+    ] = None,
     cases: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Cases of your own, files *.toml, in place of a set.")
     ] = None,
