@@ -168,7 +168,7 @@ def _placed(document: Mapping[str, Any], case: Case, observed: Observed) -> dict
 
 def _unplaced(case: Case, transport: str, error: Exception) -> Row:
     is_hidden = isinstance(error, NotObservableError)
-    says = "The experiment waits for " + ", ".join(dict.fromkeys(str(moment) for _, moment in case.places))
+    says = "The experiment has to wait for something"
     found = f"the algorithm does not show {error}" if is_hidden else str(error)
     return Row(case, transport, [Finding(says, "not observable" if is_hidden else "fail", "it comes", found, None)])
 
