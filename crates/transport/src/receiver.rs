@@ -25,6 +25,7 @@
 
 mod acknowledgement;
 mod arrival;
+mod horizon;
 mod marks;
 mod predicted;
 mod reader;
@@ -37,6 +38,7 @@ mod steady;
 use crate::{Ack, CumulativeAck, Segment, TransportConfig};
 use dumbbell_recovery::jiffies::Ticks;
 use dumbbell_units::{Duration, Time, prefetch};
+pub use horizon::Horizon;
 use marks::MarkCounters;
 use predicted::Expected;
 use reader::Reader;
@@ -214,6 +216,8 @@ pub enum Answer {
     Waiting,
     /// No ACK yet: [`Receiver::next_timer`] tells when.
     Delayed,
+    /// No ACK yet, and the timer that will send one is armed already.
+    Silence,
 }
 
 /// Segments and their payload bytes.
@@ -348,30 +352,49 @@ impl Receiver {
     /// has to leave before the state it describes changes. Then the second is due at once: [`Receiver::next_timer`] is
     /// `now`.
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        match self.take(now, segment) {
-            Answer::Delayed => None,
+        match self.on_run(now, segment, Horizon::NOW, |_, _| 0) {
+            Answer::Delayed | Answer::Silence => None,
             Answer::Ack(ack) => Some(ack.into()),
             Answer::Waiting => self.poll_transmit(now),
         }
     }
 
-    /// [`Receiver::on_segment`] which builds no ACK that is more than the usual one. In steady state several segments may be
-    /// [answered at once](Receiver::take_steady).
+    /// [`Receiver::on_segment`] for the first segment of a run: segments that left together, arrive one after the
+    /// other, and differ only in their numbers and flags.
+    ///
+    /// In steady state several may be [answered at once](Receiver::take_steady).
+    ///
+    /// While the receiver holds back its ACK it takes the other segments of the run before they arrive: nobody can notice
+    /// before that ACK leaves, and nobody looks before the `horizon`. It calls `take_followers` with how many of them it
+    /// can take at most and the instant before which they have to arrive; the caller removes those from the network and
+    /// returns how many there were.
     #[inline(always)]
-    pub fn take(&mut self, now: Time, segment: Segment) -> Answer {
-        if self.expects_next(&segment) {
-            return self.on_expected_next(now, &segment).map_or(Answer::Delayed, Answer::Ack);
+    pub fn on_run(
+        &mut self,
+        now: Time,
+        first: Segment,
+        horizon: Horizon,
+        take_followers: impl FnOnce(u32, Time) -> u32,
+    ) -> Answer {
+        if self.expects_next(&first) {
+            return self.on_expected_next(now, &first).map_or(Answer::Delayed, Answer::Ack);
         }
-        let must_leave = if self.expects_ahead(&segment) {
-            let must_leave = self.on_expected_ahead(now, &segment);
-            if must_leave {
-                self.waiting = Waiting::Latest;
-            }
-            must_leave
+        if !self.expects_ahead(&first) {
+            return if self.on_unexpected(now, first) { Answer::Waiting } else { Answer::Delayed };
+        }
+        let unread = self.unread(now);
+        let room = if unread == 0 { self.room_in_silence() } else { 0 };
+        if room > 0 {
+            let followers = take_followers(room - 1, horizon.within(self.exact_ack_at));
+            self.take_in_silence(now, &first, 1 + followers);
+            return Answer::Silence;
+        }
+        if self.on_expected_ahead(now, &first, unread) {
+            self.waiting = Waiting::Latest;
+            Answer::Waiting
         } else {
-            self.on_unexpected(now, segment)
-        };
-        if must_leave { Answer::Waiting } else { Answer::Delayed }
+            Answer::Delayed
+        }
     }
 
     /// The ACK that waits since the arrival at `now`.

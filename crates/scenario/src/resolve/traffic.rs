@@ -120,7 +120,8 @@ impl Context<'_> {
         for place in 0..places {
             let own = u32::try_from((count - place).div_ceil(places)).unwrap_or(u32::MAX);
             let before = self.report.problems.len();
-            by_place.push(self.flow_entry(&spec.flows(place, own), at, number, network, Some(&mut client))?.into_iter());
+            by_place
+                .push(self.flow_entry(&spec.flows(place, own), at, number, network, Some(&mut client))?.into_iter());
             // What is wrong would be said for each place.
             if self.report.problems.len() > before {
                 return None;

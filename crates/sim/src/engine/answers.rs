@@ -11,14 +11,15 @@ use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::packet::{Packet, flow_number};
 use dumbbell_network::{Hop, Leaving, Route};
-use dumbbell_transport::{Ack, Answer, CumulativeAck, EvenRun};
+use dumbbell_transport::{Ack, Answer, CumulativeAck, EvenRun, Horizon};
 use dumbbell_units::Time;
 
 /// Fewer followers are not worth a question whether a receiver is in steady state.
 const FEWEST_FOLLOWERS: u32 = 3;
 
 impl Engine<'_> {
-    /// A data segment reaches its receiver, which may answer some of its `followers` at once, without events of their own.
+    /// A data segment reaches its receiver. While the receiver holds back its ACK, `followers` that arrive before anybody
+    /// looks at the receiver are taken together with the segment, without events of their own.
     #[inline(always)]
     pub(super) fn deliver_segment(&mut self, packet: &Packet, followers: Followers) {
         let index = packet.flow as usize;
@@ -31,10 +32,30 @@ impl Engine<'_> {
             flow.one_way_delays += now.since(packet.left_at());
         }
         let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
-        match receiver.take(now, packet.segment()) {
+        let segment = packet.segment();
+        let answer = receiver.on_run(
+            now,
+            segment,
+            Horizon::at(self.clock.next()),
+            #[inline(always)]
+            |most, before| {
+                let Some(link) = self.media.link_mut(followers.link) else { return 0 };
+                let (taken, delays) = link.take_followers(most.min(followers.count), before, segment.sent_at);
+                if taken > 0 {
+                    self.medium_agenda.set(followers.link, link.next_event());
+                    self.events += u64::from(taken);
+                    if self.is_measuring {
+                        flow.one_way_delays += delays;
+                    }
+                }
+                taken
+            },
+        );
+        match answer {
             Answer::Ack(ack) => self.acknowledge_cumulatively(index, ack),
             Answer::Waiting => self.acknowledge_waiting(index),
             Answer::Delayed => self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer()),
+            Answer::Silence => {}
         }
     }
 

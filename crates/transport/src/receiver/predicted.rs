@@ -5,7 +5,7 @@
 //! segment is delivered, or its run and its SACK block grow by one; and an ACK leaves now or later. Which segment is
 //! expected is determined anew after every segment that took the slow path.
 
-use super::Receiver;
+use super::{COMPRESSED_ACKS_MAX, Receiver};
 use crate::{CumulativeAck, Segment};
 use dumbbell_path::Ecn;
 use dumbbell_units::Time;
@@ -85,18 +85,49 @@ impl Receiver {
     }
 
     /// [`Receiver::on_segment`] for a segment that was expected to continue the newest run, up to the
-    /// [ACK](Receiver::acknowledge): whether one leaves at once.
+    /// [ACK](Receiver::acknowledge): whether one leaves at once. Below it `unread` segments are readable.
     #[inline(always)]
-    pub(super) fn on_expected_ahead(&mut self, now: Time, segment: &Segment) -> bool {
-        let unread = self.unread(now);
+    pub(super) fn on_expected_ahead(&mut self, now: Time, segment: &Segment, unread: u32) -> bool {
         self.measure_rtt(now, segment);
         self.grow_window(segment.len, self.held.segments() + unread);
-        self.undelivered.segments += 1;
-        self.undelivered.bytes += u64::from(segment.len);
-        self.held.lengthen_newest(1, u64::from(segment.len));
-        self.sacks.lengthen_newest(1);
-        self.unacked_news = true;
+        self.hold_ahead(1, u64::from(segment.len));
         self.sizing.make_room(self.held_span());
         self.is_urgent() || self.compress_ack(now)
+    }
+
+    /// Keeps `count` segments that continue the newest run and carry `bytes`.
+    #[inline(always)]
+    fn hold_ahead(&mut self, count: u32, bytes: u64) {
+        self.undelivered.segments += u64::from(count);
+        self.undelivered.bytes += bytes;
+        self.held.lengthen_newest(count, bytes);
+        self.sacks.lengthen_newest(count);
+        self.unacked_news = true;
+    }
+
+    /// How many segments this receiver takes without sending an ACK, if they continue the newest run one by one and nothing is
+    /// to be read. The first one is [expected ahead](Receiver::expects_ahead).
+    #[inline(always)]
+    pub(super) fn room_in_silence(&self) -> u32 {
+        let Expected::Ahead { until } = self.expected else { return 0 };
+        if self.compressed_acks == 0 || self.is_urgent() {
+            return 0;
+        }
+        let next = self.sacks.newest_end();
+        let end = until.min(self.window_edge).min(next + u32::from(COMPRESSED_ACKS_MAX - self.compressed_acks));
+        let room = end.saturating_sub(next);
+        if self.sizing.can_grow_within(room, self.held.segments(), self.held_span()) { 0 } else { room }
+    }
+
+    /// Takes `count` segments of a run, for which there is [room](Self::room_in_silence). Each is like
+    /// [`Receiver::on_segment`] with no ACK.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "there is room for 44 at most")]
+    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
+        // They left together with the first one, so their timestamps are the same; and flags have no effect above a hole.
+        self.measure_rtt(now, first);
+        self.hold_ahead(count, u64::from(count) * u64::from(first.len));
+        self.compressed_acks += count as u8;
+        self.sizing.make_room(self.held_span());
     }
 }

@@ -203,6 +203,32 @@ impl RightSizing {
         self.limit < self.free(queued)
     }
 
+    /// Whether the limit may grow while up to `count` segments join `held` ones, which reach `span` segments beyond the first
+    /// hole, each of which moves their end by one.
+    #[inline]
+    pub(super) fn can_grow_within(&self, count: u32, held: u32, span: u32) -> bool {
+        // Nearly always the limit is above the room that the last clamp would have beside the first segment.
+        let last_clamp = self.clamp.max(self.clamp_for(span.saturating_add(count)));
+        let taken = u64::from(held) * u64::from(self.taken);
+        self.limit + taken < last_clamp && self.grows_within(count, held, span)
+    }
+
+    /// [`RightSizing::can_grow_within`], exactly.
+    #[cold]
+    #[inline(never)]
+    fn grows_within(&self, count: u32, held: u32, span: u32) -> bool {
+        // With each the clamp may grow by a segment, and its room shrinks by a little less, until it is the largest window. So
+        // the room is largest before the first of them, beside the last, or where the clamp becomes the largest window.
+        let last = count.saturating_sub(1);
+        let most = u64::from(self.largest - self.largest.min(span)).saturating_sub(2 * self.best / u64::from(self.mss));
+        let nth = u32::try_from(most).map_or(last, |most| last.min(most));
+        let grows_beside = |nth: u32| {
+            let taken = u64::from(held.saturating_add(nth)) * u64::from(self.taken);
+            self.limit + taken < self.clamp_for(span.saturating_add(nth))
+        };
+        self.can_grow(held) || grows_beside(nth) || grows_beside(nth.saturating_sub(1)) || grows_beside(last)
+    }
+
     /// A segment of `len` bytes arrived, beside which `queued` take room; true when the limit grew (`tcp_grow_window`).
     #[inline(always)]
     pub(super) fn grow(&mut self, len: u16, queued: u32) -> bool {
@@ -323,6 +349,7 @@ pub(crate) fn buffer_for(window: u64, mss: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dumbbell_units::Rng;
 
     fn window(sizing: &RightSizing, queued: u32) -> Window {
         sizing.clone().window_from(Window::default(), queued).unwrap()
@@ -468,6 +495,31 @@ mod tests {
         sizing.make_room(1_000_000);
         while sizing.grow(1448, 0) {}
         assert_eq!(window(&sizing, 0), Window { segments: 100, excess: 0 });
+    }
+
+    #[test]
+    fn a_limit_that_cannot_grow_beside_any_segment_of_a_run_cannot_grow_within_it() {
+        let mut rng = Rng::new(3);
+        let mut verdicts = [0; 2];
+        for _ in 0..20_000 {
+            let mss = [300, 1_000, 1_448, 8_948][rng.below(4) as usize];
+            let mut sizing = RightSizing::new(mss, 60 + rng.below(600), 10);
+            sizing.best += u64::from(rng.below(100 * mss));
+            let (held, count) = (rng.below(300), 1 + rng.below(44));
+            let span = held + rng.below(200);
+            sizing.make_room(span);
+            // At the limit, or a few bytes short of it.
+            sizing.limit = (sizing.free(held) + u64::from(rng.below(400))).saturating_sub(u64::from(rng.below(20)));
+            let foretold = sizing.can_grow_within(count, held, span);
+            let grows = (0..count).any(|n| {
+                let can_grow = sizing.can_grow(held + n);
+                sizing.make_room(span + n + 1);
+                can_grow
+            });
+            assert!(foretold || !grows, "{count} of {mss} bytes beside {held} of {span}: {sizing:?}");
+            verdicts[usize::from(foretold)] += 1;
+        }
+        assert!(verdicts.iter().all(|&count| count > 2_000), "{verdicts:?}");
     }
 
     #[test]

@@ -984,30 +984,67 @@ fn lossy_arrivals(seed: u64, loss_percent: u32, marks_percent: u32) -> Vec<(Time
     arrivals
 }
 
-/// All ACKs that arrivals lead to, with their times, and what the receiver has counted at the end.
-fn answers(
-    config: &TransportConfig,
-    arrivals: &[(Time, Segment)],
-    is_predicted: bool,
-) -> (Vec<(Time, Ack)>, ReceiverStats) {
+/// How [`answers`] gives a receiver its segments.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Short,
+    Long,
+    /// Ahead of their time, wherever it is silent, up to this horizon.
+    Silent(fn(Time) -> Horizon),
+}
+
+fn no_horizon(_now: Time) -> Horizon {
+    Horizon::at(Time::NEVER)
+}
+
+/// Somebody looks twice in a millisecond.
+fn near_horizon(now: Time) -> Horizon {
+    Horizon::at(us(now.as_micros() / 500 * 500 + 500))
+}
+
+/// All ACKs that arrivals lead to, with their times, and what the receiver has counted at the end; also how many
+/// segments it was given ahead of their time.
+fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> (Vec<(Time, Ack)>, ReceiverStats, u32) {
     let mut receiver = receiver(config.clone());
-    let mut acks = Vec::new();
-    if !is_predicted {
-        receiver.predict_nothing();
-    }
-    for &(now, segment) in arrivals {
+    let (mut acks, mut ahead) = (Vec::new(), 0);
+    let mut arrivals = arrivals.iter().peekable();
+    while let Some(&(now, segment)) = arrivals.next() {
         while receiver.next_timer() < now {
             let due = receiver.next_timer();
             acks.extend(receiver.on_timer(due).map(|ack| (due, ack)));
         }
-        acks.extend(receiver.on_segment(now, segment).map(|ack| (now, ack)));
+        let ack = match way {
+            Way::Long => receiver.on_unexpected(now, segment).then(|| receiver.poll_transmit(now)).flatten(),
+            Way::Short => receiver.on_segment(now, segment),
+            Way::Silent(horizon) => {
+                let follows = |next: &Segment, place| {
+                    next.seq == segment.seq + place && next.sent_at == segment.sent_at && next.ecn == segment.ecn
+                };
+                let answer = receiver.on_run(now, segment, horizon(now), |most, before| {
+                    let mut count = 0;
+                    while count < most
+                        && arrivals.next_if(|(now, next)| *now < before && follows(next, count + 1)).is_some()
+                    {
+                        count += 1;
+                    }
+                    ahead += 1 + count;
+                    count
+                });
+                match answer {
+                    Answer::Ack(ack) => Some(ack.into()),
+                    Answer::Waiting => receiver.poll_transmit(now),
+                    Answer::Delayed | Answer::Silence => None,
+                }
+            }
+        };
+        acks.extend(ack.map(|ack| (now, ack)));
     }
-    (acks, receiver.stats())
+    (acks, receiver.stats(), ahead)
 }
 
 proptest! {
     #[test]
-    fn expected_segments_lead_to_what_the_long_way_leads_to(
+    fn expected_segments_and_those_in_silence_lead_to_what_the_long_way_leads_to(
         options in (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),
         window in 20u64..600,
         seed in any::<u64>(),
@@ -1025,8 +1062,51 @@ proptest! {
             ..TransportConfig::default()
         };
         let arrivals = lossy_arrivals(seed, loss_percent, marks_percent);
-        prop_assert_eq!(answers(&config, &arrivals, true), answers(&config, &arrivals, false));
+        let (acks, stats, _) = answers(&config, &arrivals, Way::Long);
+        for way in [Way::Short, Way::Silent(no_horizon), Way::Silent(near_horizon)] {
+            let (same_acks, same_stats, _) = answers(&config, &arrivals, way);
+            prop_assert_eq!(&same_acks, &acks, "{:?}", way);
+            prop_assert_eq!(same_stats, stats, "{:?}", way);
+        }
     }
+}
+
+#[test]
+fn what_follows_comes_ahead_of_its_time_up_to_the_horizon_and_the_ack() {
+    let taken = |horizon: Horizon| {
+        let mut receiver = receiver(TransportConfig::default());
+        for seq in (0..40).filter(|&seq| seq != 30) {
+            let _ = receiver.on_segment(us(100_000 + 10 * u64::from(seq)), segment(seq, us(100_000)));
+        }
+        let _ = receiver.on_segment(us(100_500), segment(40, us(100_000)));
+        let ack_at = receiver.next_timer();
+        let mut room = None;
+        let answer = receiver.on_run(us(100_510), segment(41, us(100_000)), horizon, |most, before| {
+            room = Some((most, before));
+            2
+        });
+        assert_eq!(answer, Answer::Silence);
+        assert_eq!((receiver.stats().arrived_segments, receiver.next_timer()), (43, ack_at));
+        let (most, before) = room.unwrap();
+        (most, before, ack_at)
+    };
+    let (most, before, ack_at) = taken(Horizon::at(Time::NEVER));
+    assert!(before == ack_at && ack_at > us(100_510), "the ACK that is held back ends the silence: {before}");
+    assert!((1..u32::from(COMPRESSED_ACKS_MAX)).contains(&most), "{most}");
+    assert_eq!(taken(Horizon::at(us(100_520))).1, us(100_520));
+    assert_eq!(taken(Horizon::NOW).1, Time::ZERO, "nothing that arrives later");
+}
+
+#[test]
+fn a_receiver_behind_a_gap_is_silent_most_of_the_time() {
+    let arrivals: Vec<_> = (0..1_000u32)
+        .filter(|&seq| seq != 300)
+        .map(|seq| (seq, us(100_000 + 12 * u64::from(seq))))
+        .map(|(seq, now)| (now, segment(seq, now)))
+        .collect();
+    let (acks, _, ahead) = answers(&TransportConfig::default(), &arrivals, Way::Silent(no_horizon));
+    assert!(ahead > 600, "{ahead} of 699");
+    assert_eq!(acks, answers(&TransportConfig::default(), &arrivals, Way::Long).0);
 }
 
 // Short segments
