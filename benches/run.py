@@ -5,8 +5,8 @@
 CPU time is that of the simulating thread, from the wiring of the network to the finished tables: the median of several
 processes, with the fastest and the slowest. Instructions come from callgrind where valgrind is installed: the
 difference of two runs of different length over the difference of their packets, so that loading the program and the
-file cancels out, and with it how flows start. With `--whole` whole runs are counted. `docs/design/performance.md` discusses
-all of it.
+file cancels out, and with it how flows start. With `--whole` whole runs are counted. `docs/design/performance.md`
+discusses all of it.
 """
 
 from __future__ import annotations

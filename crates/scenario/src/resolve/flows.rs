@@ -28,6 +28,34 @@ type Routes = (Vec<usize>, Vec<usize>);
 /// The link to a receiver, and the one back, when they are there.
 pub(super) type Exit = Option<(usize, usize)>;
 
+/// The ways of a flow between these ends with the links that are its own: one from its host, and one to its receiver, unless it
+/// `share`s that.
+fn with_own_links(
+    network: &mut Network,
+    flow: usize,
+    (from, to): (usize, usize),
+    [mut forward, mut reverse]: [Arc<[usize]>; 2],
+    (access, exit): (Option<&(Duration, RateSpec)>, Option<Duration>),
+    share: Option<&mut Exit>,
+    at: &KeyPath,
+) -> [Arc<[usize]>; 2] {
+    if let Some((delay, rate)) = access {
+        let (to_router, from_router) = network.add_access(flow, from, *delay, rate.clone(), at);
+        forward = once(to_router).chain(forward.iter().copied()).collect();
+        reverse = reverse.iter().copied().chain(once(from_router)).collect();
+    }
+    if let Some(delay) = exit {
+        let mut add = || network.add_exit(flow, to, delay, at);
+        let (from_router, to_router) = match share {
+            Some(shared) => *shared.get_or_insert_with(add),
+            None => add(),
+        };
+        forward = forward.iter().copied().chain(once(from_router)).collect();
+        reverse = once(to_router).chain(reverse.iter().copied()).collect();
+    }
+    [forward, reverse]
+}
+
 impl Context<'_> {
     /// All flows, one for each of `count`; `None` when there is none or one has no route.
     pub(super) fn flows(&mut self, network: &mut Network) -> Option<(Vec<Flow>, Vec<Arc<FlowNotes>>)> {
@@ -104,22 +132,9 @@ impl Context<'_> {
         let transport = Arc::new(transport);
         let ways: [Arc<[usize]>; 2] = [routes.0.into(), routes.1.into()];
         let flow = |number: usize| {
-            let [mut forward, mut reverse] = ways.clone();
-            let number_of_flow = first + number;
-            if let Some((delay, rate)) = &access {
-                let (to_router, from_router) = network.add_access(number_of_flow, from, *delay, rate.clone(), at);
-                forward = once(to_router).chain(forward.iter().copied()).collect();
-                reverse = reverse.iter().copied().chain(once(from_router)).collect();
-            }
-            if let Some(delay) = exit {
-                let mut add = || network.add_exit(number_of_flow, to, delay, at);
-                let (from_router, to_router) = match &mut share {
-                    Some(shared) => *shared.get_or_insert_with(add),
-                    None => add(),
-                };
-                forward = forward.iter().copied().chain(once(from_router)).collect();
-                reverse = once(to_router).chain(reverse.iter().copied()).collect();
-            }
+            let own = (access.as_ref(), exit);
+            let [forward, reverse] =
+                with_own_links(network, first + number, (from, to), ways.clone(), own, share.as_deref_mut(), at);
             let delays = forward.iter().chain(&*reverse).map(|link| network.links[*link].delay.base.as_nanos());
             Flow {
                 label: label.clone(),
