@@ -163,14 +163,14 @@ class Sweep:
                 "a cluster runs the simulator, on all threads of its workers: leave out `on`, `jobs`, `threads` and "
                 "`plain`"
             )
+        if not 0.0 <= verify <= 1.0 or (verify and client is None):
+            raise ValueError(f"verify={verify}: a share from 0 to 1 of what a cluster runs")
         self.points = points
         self._client = client
         self._linux = linux
         self._jobs = jobs
         self._threads = threads
         self._plain = plain
-        if not 0.0 <= verify <= 1.0 or (verify and client is None):
-            raise ValueError(f"verify={verify}: a share from 0 to 1 of what a cluster runs")
         self._others = others
         self._verify = verify
         self._max_memory = max_memory

@@ -60,7 +60,7 @@ def own_key(name: str) -> str | None:
 
 
 def file_key(name: str) -> str | None:
-    """The same for what a file alone names: a library, or a trained agent."""
+    """The key of what a file alone names, a library or a trained agent; ``None`` for other names."""
     if name.endswith((".so", ".dylib", ".dll")):
         return "library"
     return "policy" if name.endswith(".npz") else None

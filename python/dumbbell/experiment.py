@@ -48,9 +48,10 @@ def load_text(
     repeat: int | None = None,
     only_read: bool = False,
 ) -> _core.Experiment:
-    """The same for a text; files that it names are relative to the folder of ``name``, which need be no file.
+    """Resolves the text of an experiment file.
 
-    With ``only_read`` no algorithm is loaded from a file, and the points of those that are named so cannot run.
+    Files that it names are relative to the folder of ``name``, which need be no file. With ``only_read`` no algorithm
+    is loaded from a file, and the points of those that are named so cannot run.
     """
     with _printable_errors():
         settings = _checked(_overrides(set, seed=seed, repeat=repeat))

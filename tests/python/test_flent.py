@@ -161,6 +161,19 @@ def test_an_inspection_tells_a_radio_that_was_away_and_where_the_throughput_fell
     assert (there.is_away, there.before.late_share, there.change) == (False, 0.0, None)
 
 
+def test_the_shift_at_a_split_is_the_difference_of_means_by_its_standard_error() -> None:
+    rates = np.random.default_rng(1).normal(1e4, 1.0, 60) + np.where(np.arange(60) < 25, 0.0, 30.0)
+    splits = np.arange(2, 58)
+    expected = []
+    for place in splits:
+        first, second = rates[:place], rates[place:]
+        error = np.sqrt(first.var() / first.size + second.var() / second.size)
+        expected.append(abs(first.mean() - second.mean()) / error)
+    shifts = inspection._shifts(rates, splits)
+    assert shifts == pytest.approx(expected, rel=1e-9)
+    assert splits[shifts.argmax()] == 25
+
+
 def test_an_inspection_tells_what_the_sockets_and_the_kernel_said() -> None:
     data = recording(
         is_away=False,

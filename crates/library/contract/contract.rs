@@ -50,7 +50,7 @@ pub struct View {
     pub mss: u32,
     /// The present instant.
     pub now_ns: u64,
-    /// The same in whole microseconds.
+    /// The present instant in whole microseconds.
     pub now_us: u64,
     /// Packets delivered so far.
     pub delivered: u64,

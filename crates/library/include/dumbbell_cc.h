@@ -40,7 +40,7 @@ typedef struct dumbbell_view {
     uint32_t size;              /* bytes of this struct */
     uint32_t mss;               /* payload bytes of a full segment */
     uint64_t now_ns;            /* the present instant */
-    uint64_t now_us;            /* the same in whole microseconds */
+    uint64_t now_us;            /* the present instant in whole microseconds */
     uint64_t delivered;         /* packets delivered so far */
     uint64_t delivered_ce;      /* of those, with a congestion mark */
     uint64_t lost;              /* packets ever marked lost */

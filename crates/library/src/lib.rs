@@ -17,7 +17,7 @@ use table::Opened;
 
 /// `dumbbell_cc.h`.
 pub const HEADER: &str = include_str!("../include/dumbbell_cc.h");
-/// The same contract for Rust.
+/// The contract as Rust sees it.
 pub const CONTRACT: &str = include_str!("../contract/contract.rs");
 
 /// Finds algorithms in shared libraries.

@@ -7,7 +7,7 @@
 
 use dumbbell_results::{Histogram, StreamSummary};
 use dumbbell_traffic::Layout;
-use dumbbell_units::{Duration, Time, claimed};
+use dumbbell_units::{Time, claimed};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A packet of data that has arrived.
@@ -128,10 +128,10 @@ impl Deliveries {
             return;
         }
         let StreamSummary { messages, waits, waited } = &mut self.seen;
-        waits.add(micros(now.since(arrived)));
+        waits.add(now.since(arrived).as_micros());
         *waited += u64::from(arrived < now);
         if is_whole {
-            messages.add(micros(took));
+            messages.add(took.as_micros());
         }
     }
 
@@ -148,15 +148,11 @@ impl Deliveries {
     }
 }
 
-fn micros(span: Duration) -> u64 {
-    span.as_micros()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use dumbbell_traffic::Streams;
-    use dumbbell_units::Bytes;
+    use dumbbell_units::{Bytes, Duration};
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Duration::from_millis(ms)

@@ -113,6 +113,7 @@ def _tell(result: Result | SweepResult, name: str | None, output: Output) -> Non
         if (text := spread.note(result)) is not None:
             note(text)
     elif any(row["marks_total"] for row in result.links.rows()):
+        # Without marks there is nothing to warn of, and the import takes longer than a short run.
         from dumbbell.why import words
 
         for text in words.warnings(result):

@@ -58,7 +58,7 @@ def score(
 ) -> Score:
     """How good an algorithm is: one number from 0 to 100, and its parts.
 
-    The same code has the same score, to the last bit. Code that is in a file runs in a process of its own.
+    A score depends on the code alone, to the last bit. Code that is in a file runs in a process of its own.
 
     Args:
         cc: An algorithm as commands take it (``"bbr"``, ``"bbr:drain_gain=0.5"``, ``"mine.py:Mine"``,

@@ -104,8 +104,6 @@ def _finite(value: float) -> float | None:
 
 def warnings(result: Result) -> list[str]:
     """What in a run starves flows that need marks of ECN."""
-    if not any(row["marks_total"] for row in result.links.rows()):
-        return []
     found = [(link, early) for link in Setup(result).links if (early := early_marks(link)) is not None]
     return [
         f"{link.name} marks above {number(early.step_ms)} ms and a packet takes {number(early.packet_ms)} ms there: "

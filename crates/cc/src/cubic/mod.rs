@@ -42,7 +42,7 @@ pub struct Cubic {
     parameters: Arc<Parameters>,
     /// Share of the window that remains after a loss of one of the emulated connections.
     beta: Factor,
-    /// The same where marks alone are the reason.
+    /// The factor where marks alone are the reason.
     beta_ecn: Factor,
     /// `C` in 1/1024 packets/s³.
     c: u64,

@@ -35,7 +35,7 @@ impl Network {
         Network::over(media, entries, scenario, cancel)
     }
 
-    /// The same, of links and ends that do with every packet what they may have to do with any.
+    /// A network whose links and ends do with every packet what they may have to do with any.
     pub fn plain(scenario: &Scenario, cancel: &AtomicBool) -> Result<Network, RunError> {
         let (mut media, entries) = media(scenario);
         media.links_mut().for_each(Link::carry_plainly);
