@@ -2,11 +2,8 @@
 
 use dumbbell_path::{Ecn, Port};
 use dumbbell_scenario::Flow;
-use std::ops::Range;
 
-mod gathering;
-
-pub use gathering::Gathering;
+mod delay_legs;
 
 /// The most links of a way: packets count those that are left in 16 bits.
 const MAX_LINKS_OF_A_WAY: usize = u16::MAX as usize;
@@ -36,30 +33,13 @@ pub struct Hop {
     pub port: Port,
     /// Throughput is measured here.
     pub is_bottleneck: bool,
-    /// How packets leave it.
-    pub leaving: Leaving,
-}
-
-/// How packets leave a medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaving {
-    /// In time.
-    InTime,
-    /// They enter the hop behind it [ahead of their time](Routes::join).
-    Ahead,
-    /// They are [gathered](Routes::gather) with those of other media.
-    Gathered,
+    /// It is a [delay leg](Routes::take_delay_legs).
+    pub is_delay_leg: bool,
 }
 
 impl Hop {
     fn new(entry: Entry, is_bottleneck: bool) -> Hop {
-        Hop { medium: entry.medium, port: entry.port, is_bottleneck, leaving: Leaving::InTime }
-    }
-
-    /// Whether packets wait in it for their time to leave.
-    #[inline(always)]
-    pub fn is_left_in_time(self) -> bool {
-        self.leaving == Leaving::InTime
+        Hop { medium: entry.medium, port: entry.port, is_bottleneck, is_delay_leg: false }
     }
 
     /// The number of the medium.
@@ -189,66 +169,6 @@ impl Routes {
         }
     }
 
-    /// Joins links to those behind them: packets that enter one of them may enter the next at once, ahead of their time. Both
-    /// `foretell` what becomes of a packet, all that enters the next one comes from the first, all that enters the first goes
-    /// on to such a link, and it is of flows that are not TCP. Behind the last link of the way to a receiver that
-    /// `answers_at_once` is the first of its way back. Returns the links that are joined to others, which must not change
-    /// afterwards.
-    pub fn join(
-        &mut self,
-        foretells: impl Fn(usize) -> bool,
-        is_tcp: impl Fn(usize) -> bool,
-        answers_at_once: impl Fn(usize) -> bool,
-    ) -> Vec<usize> {
-        let ways = self.ways(answers_at_once);
-        let media = self.entered.len();
-        // What enters each medium: packets of one other medium, or others.
-        let mut source = vec![None; media];
-        let mut is_joined = vec![true; media];
-        for (flow, way) in &ways {
-            let mut before = usize::MAX;
-            for number in self.hops[way.clone()].iter().map(|hop| hop.medium()) {
-                let alone = *source[number].get_or_insert(before) == before && before != number;
-                source[number] = Some(if alone { before } else { usize::MAX });
-                is_joined[number] &= foretells(number) && !is_tcp(*flow) && self.routes[*flow].passed.is_none();
-                before = number;
-            }
-            is_joined[before] = false;
-        }
-        for (_, way) in &ways {
-            for pair in self.hops[way.clone()].windows(2) {
-                let (first, next) = (pair[0].medium(), pair[1].medium());
-                is_joined[first] &= source[next] == Some(first) && foretells(next);
-            }
-        }
-        for hop in self.hops_mut().filter(|hop| is_joined[hop.medium()]) {
-            hop.leaving = Leaving::Ahead;
-        }
-        (0..media).filter(|&number| source[number].is_some() && is_joined[number]).collect()
-    }
-
-    /// All hops, those where ways begin twice.
-    fn hops_mut(&mut self) -> impl Iterator<Item = &mut Hop> {
-        let first = self.routes.iter_mut().flat_map(|route| [&mut route.first_forward, &mut route.first_reverse]);
-        self.hops.iter_mut().chain(first)
-    }
-
-    /// The hops of each way, with the number of its flow. Where a receiver `answers_at_once` there and back are one way.
-    fn ways(&self, answers_at_once: impl Fn(usize) -> bool) -> Vec<(usize, Range<usize>)> {
-        let mut ways = Vec::new();
-        let mut begins = 0;
-        for (flow, route) in self.routes.iter().enumerate() {
-            let (there, back) = (route.forward_end as usize, route.reverse_end as usize);
-            if answers_at_once(flow) {
-                ways.push((flow, begins..back));
-            } else {
-                ways.extend([(flow, begins..there), (flow, there..back)]);
-            }
-            begins = back;
-        }
-        ways
-    }
-
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
         self.hops.capacity() * size_of::<Hop>()
@@ -364,35 +284,5 @@ mod tests {
         assert_eq!([begins(3), begins(4), begins(5)], [(None, 1, 1); 3], "a link for two, and one that does more");
         assert_eq!(begins(6), (None, 1, 1), "a link that others enter, too");
         assert_eq!(routes.next_hop(1, false, 1).medium, 4);
-    }
-
-    #[test]
-    fn links_are_joined_where_the_second_takes_nothing_but_what_leaves_the_first() {
-        let joined = |ways: &[&[usize]], foretells: fn(usize) -> bool, is_tcp: fn(usize) -> bool| {
-            let mut routes = routes(ways);
-            let joined = routes.join(foretells, is_tcp, |_| false);
-            let is_marked =
-                |number: &usize| routes.hops.iter().any(|hop| hop.medium() == *number && !hop.is_left_in_time());
-            assert_eq!((0..9).filter(is_marked).collect::<Vec<_>>(), joined);
-            joined
-        };
-        // All ways there are link 0, and end there.
-        assert_eq!(joined(&[&[1, 2], &[1, 3, 4]], |_| true, |_| false), [1, 3]);
-        assert_eq!(joined(&[&[1, 3, 4], &[2, 3, 4]], |_| true, |_| false), [3], "link 3 takes what leaves two others");
-        assert_eq!(joined(&[&[1, 3], &[3, 4]], |_| true, |_| false), [0; 0], "packets begin at link 3, and end there");
-        assert_eq!(joined(&[&[1, 2, 3]], |link| link != 2, |_| false), [0; 0], "nobody knows what link 2 does");
-        assert_eq!(joined(&[&[1, 2], &[3, 4]], |_| true, |flow| flow == 0), [3], "the first flow is of TCP");
-        assert_eq!(joined(&[&[1, 2, 1, 3]], |_| true, |_| false), [1], "link 1 takes what leaves link 2, too");
-    }
-
-    #[test]
-    fn the_way_to_a_receiver_that_answers_at_once_goes_on_with_the_way_back() {
-        let joined = |ways: &[&[usize]], answers_at_once: fn(usize) -> bool| {
-            routes(ways).join(|_| true, |_| false, answers_at_once)
-        };
-        assert_eq!(joined(&[&[1], &[1]], |_| true), [0]);
-        assert_eq!(joined(&[&[1, 2], &[1, 3]], |_| true), [0, 1]);
-        assert_eq!(joined(&[&[1], &[1]], |flow| flow == 0), [0; 0], "the other one may wait");
-        assert_eq!(joined(&[&[1], &[2, 1]], |_| true), [0; 0], "link 1 takes what leaves link 2, too");
     }
 }

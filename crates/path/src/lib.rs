@@ -55,7 +55,7 @@ pub use ecn_fault::{EcnChange, EcnFault};
 pub use event::{Action, PacketEvent, Selection};
 pub use ledger::{DropCause, LinkCounters};
 pub use level::Level;
-pub use link::{Change, Fate, Link, Offer, Offered, Retimed};
+pub use link::{Change, Link, Offer, Offered, Retimed};
 pub use loss::LossRecipe;
 pub use medium::{Measured, Media, Medium, Port};
 pub use packet::{Class, Ecn, Packet, PureAck};

@@ -37,7 +37,6 @@ use std::collections::VecDeque;
 
 use remote::Remote;
 
-pub use ahead::Fate;
 pub use change::{Change, Retimed};
 pub use remote::Offered;
 

@@ -270,14 +270,6 @@ impl Flow {
         Some(sender.next_timer())
     }
 
-    /// Whether its receiver may take a packet of this kind ahead of its time: none of the handshake, nor one of data while
-    /// something of the handshake may be sent again, which depends on what has arrived.
-    #[inline]
-    pub fn may_receive_ahead(&self, kind: Kind) -> bool {
-        let is_settled = |set_up: &SetUp| set_up.next_timer() == Time::NEVER;
-        kind == Kind::Datagram && self.set_up.as_deref().is_none_or(is_settled)
-    }
-
     /// The handshake is complete: the application begins to write.
     pub fn begin_writing(&mut self, now: Time) {
         match &mut self.unwritten {

@@ -193,12 +193,6 @@ pub trait Endpoint: Send {
         self.sending().map_or_else(SenderStats::default, |sending| sending.stats)
     }
 
-    /// Whether it answers a packet when that arrives, or never, and does nothing else: it has no timer. Such an end may be
-    /// given a packet ahead of its time, when it is known when that arrives.
-    fn answers_at_once(&self) -> bool {
-        false
-    }
-
     /// What it has received.
     fn received(&self) -> ReceiverStats {
         ReceiverStats::default()

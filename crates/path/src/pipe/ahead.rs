@@ -49,12 +49,6 @@ impl<P: Packet> Pipe<P> {
         self.runs.first_place()
     }
 
-    /// The packet that comes out next.
-    #[inline]
-    pub(crate) fn first(&mut self) -> Option<&P> {
-        self.runs.front_mut().map(|run| &run.packet)
-    }
-
     /// The time between the packets of the run that comes out next, if it is always the same.
     #[inline(always)]
     pub(crate) fn even_interval(&mut self) -> Option<Duration> {

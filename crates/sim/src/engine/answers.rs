@@ -10,7 +10,6 @@ use super::delivery::Followers;
 use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::packet::{Packet, flow_number};
-use dumbbell_network::{Hop, Leaving, Route};
 use dumbbell_transport::{Ack, Answer, CumulativeAck, EvenRun, Horizon};
 use dumbbell_units::Time;
 
@@ -145,58 +144,16 @@ impl Engine<'_> {
     /// The same for one that leaves at `at`, an instant that may lie ahead where the way back [allows](Route::answers_ahead) it.
     #[inline(always)]
     fn acknowledge_ahead(&mut self, index: usize, at: Time, ack: CumulativeAck, cause: Cause) {
-        let route = self.routes.of(index);
-        let packet = Packet::cumulative_ack(flow_number(index), route, ack).because(cause);
+        let route = *self.routes.of(index);
+        let packet = Packet::cumulative_ack(flow_number(index), &route, ack).because(cause);
         let hop = route.first_reverse;
-        if let Some(passed) = route.passed {
-            self.send_back_passing(passed as usize, at, hop, packet);
+        if route.passed.is_some() {
+            self.send_passing(&route, at, packet.size, |place| *place = packet);
         } else if let Some(link) = self.media.link_mut(hop.medium())
             && let Some(next) = link.delay(at, packet)
         {
             link.is_entered_until(at);
             self.medium_agenda.advance(hop.medium(), next);
         }
-    }
-
-    /// Puts a packet of a receiver on its way. Mostly that is only a delay.
-    #[inline(always)]
-    pub(super) fn send_back(&mut self, route: &Route, packet: Packet) {
-        let hop = route.first_reverse;
-        if let Some(passed) = route.passed {
-            return self.send_back_passing(passed as usize, self.now, hop, packet);
-        }
-        let link = self.media.link_mut(hop.medium());
-        match link.and_then(|link| link.delay(self.now, packet)) {
-            Some(next) => self.medium_agenda.advance(hop.medium(), next),
-            None => self.send(hop, packet),
-        }
-    }
-
-    /// The same where it passes a link.
-    #[inline(never)]
-    fn send_back_passing(&mut self, passed: usize, at: Time, hop: Hop, packet: Packet) {
-        self.send_passing(passed, at, hop, packet.size, |place| *place = packet);
-    }
-
-    /// Has a packet of `size` bytes pass a link at `at`, and enter the next one ahead of its time, where `write` writes it.
-    #[inline(always)]
-    pub(super) fn send_passing(
-        &mut self,
-        passed: usize,
-        at: Time,
-        hop: Hop,
-        size: u16,
-        write: impl FnOnce(&mut Packet),
-    ) {
-        let Some(link) = self.media.link_mut(passed) else { return };
-        let enters = link.pass(at, u32::from(size));
-        if hop.leaving == Leaving::Gathered {
-            return self.gather(enters, hop.medium(), (size, 1), write);
-        }
-        let Some(link) = self.media.link_mut(hop.medium()) else { return };
-        let mut packet = Packet::default();
-        write(&mut packet);
-        let next = link.delay_from(enters, packet);
-        self.medium_agenda.advance(hop.medium(), next);
     }
 }

@@ -100,7 +100,7 @@ impl Engine<'_> {
             return false;
         }
         self.now = now;
-        self.settle_gathered(now);
+        self.settle_delays(now);
         if let Some(change) = self.clock.pop_change(now) {
             self.change_link(&change);
         } else if self.clock.measure <= now {
@@ -143,6 +143,13 @@ impl Engine<'_> {
             }
         }
         self.medium_agenda.set(number, self.media.get(number).next_event());
+    }
+
+    /// Delay legs know what has entered them before `now`.
+    pub(super) fn settle_delays(&mut self, now: Time) {
+        if let Some(delays) = &self.delays {
+            delays.settle(now, &mut self.media);
+        }
     }
 
     /// The run is over, and what was to enter a link later does not.

@@ -45,11 +45,6 @@ impl<'a> Events<'a> for Crowd<'_, 'a> {
     fn flow_event(&mut self, flow: usize, due: Due) {
         self.engine.take_turn(flow, due.turn());
     }
-
-    #[inline(always)]
-    fn note_clock_event(&mut self) {
-        self.engine.move_ahead();
-    }
 }
 
 /// What has been fetched ahead.

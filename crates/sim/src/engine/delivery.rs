@@ -1,7 +1,7 @@
 //! Takes packets out of media, and to the next hop or up to their endpoints.
 
 use super::Engine;
-use super::transmission::PACKETS_PER_CHECK;
+use super::memory::PACKETS_PER_CHECK;
 use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::Phase;
@@ -9,7 +9,6 @@ use crate::packet::{Kind, Packet};
 use crate::streams::Part;
 use dumbbell_transport::quic::QuicPacket;
 use dumbbell_transport::{Handshake, SetUp};
-use dumbbell_units::Time;
 
 /// The rest of the run whose packet came out of a link last. They go to the same endpoint.
 #[derive(Clone, Copy)]
@@ -63,7 +62,7 @@ impl Engine<'_> {
     /// The same for shared media, and for links that may do more to a packet than delay it.
     #[inline(never)]
     fn any_medium_event(&mut self, index: usize, packet: &mut Packet) {
-        if self.gathered.is_used() && self.leave_gathered(index, packet) {
+        if self.delays.is_some() && self.leave_legs(index, packet) {
             return;
         }
         while self.poll_medium(index, packet) {
@@ -74,9 +73,6 @@ impl Engine<'_> {
         }
         let next = self.settle_medium(index);
         self.medium_agenda.set(index, next);
-        if !self.joined.is_empty() {
-            self.move_ahead();
-        }
     }
 
     /// Writes to `packet` what has come out next; false when there is nothing.
@@ -103,9 +99,7 @@ impl Engine<'_> {
             return self.arrive(packet, Followers::NONE);
         }
         let taken = self.media.link_mut(followers.link).map_or(0, |link| link.take_together(self.now, followers.count));
-        let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
-        packet.hops_left -= 1;
-        self.send_run(self.now, hop, *packet, 1 + taken);
+        self.send_run_on(packet, 1 + taken);
     }
 
     /// A packet comes out of a medium: it enters the next medium of its route, or its endpoint receives it, which may take
@@ -113,13 +107,12 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn arrive(&mut self, packet: &mut Packet, followers: Followers) {
         if packet.hops_left > 0 {
-            let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
-            return self.send_on(hop, packet);
+            return self.send_on(packet);
         }
         match packet.kind {
             Kind::Data => self.deliver_segment(packet, followers),
             Kind::Ack => self.deliver_ack(packet),
-            Kind::Datagram => self.deliver_datagram(self.now, packet),
+            Kind::Datagram => self.deliver_datagram(packet),
             Kind::Reply => self.deliver_reply(packet),
             Kind::Syn | Kind::SynAck | Kind::HandshakeAck => self.deliver_handshake(packet),
             Kind::Awaited | Kind::AwaitedDatagram => self.deliver_awaited(packet),
@@ -134,7 +127,7 @@ impl Engine<'_> {
         if packet.kind == Kind::Awaited {
             self.deliver_segment(packet, Followers::NONE);
         } else {
-            self.deliver_datagram(self.now, packet);
+            self.deliver_datagram(packet);
         }
         let flow = &mut self.flows[index];
         if let (Some(part), Some(streams)) = (part, &mut flow.streams) {
@@ -190,10 +183,10 @@ impl Engine<'_> {
         }
     }
 
-    /// A datagram of the near end reaches the far end at `now`, which may lie [ahead](Self::send_ahead).
+    /// A datagram of the near end reaches the far end.
     #[inline(never)]
-    pub(super) fn deliver_datagram(&mut self, now: Time, packet: &Packet) {
-        let index = packet.flow as usize;
+    fn deliver_datagram(&mut self, packet: &Packet) {
+        let (index, now) = (packet.flow as usize, self.now);
         let flow = &mut self.flows[index];
         if self.is_measuring {
             flow.one_way_delays += now.since(packet.left_at());
@@ -210,7 +203,7 @@ impl Engine<'_> {
             }
         }
         self.flow_agenda.advance(index, Turn::Receiver, ends.far.next_timer());
-        self.transmit_replies(now, index);
+        self.transmit_replies(index);
     }
 
     /// A datagram of the far end reaches the near end.

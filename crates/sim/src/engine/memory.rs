@@ -1,7 +1,6 @@
 //! What a run takes of the machine's memory, added up from time to time.
 
 use super::Engine;
-use super::transmission::PACKETS_PER_CHECK;
 use crate::flow::Flow;
 use crate::packet::Packet;
 use crate::{Growth, MemoryExceeded};
@@ -13,6 +12,8 @@ use std::sync::atomic::Ordering;
 /// that is more.
 const TURNS_PER_MEASUREMENT: u64 = 1 << 14;
 const TURNS_PER_MEASUREMENT_OF_EACH: u64 = 32;
+/// Packets that are handled at the same instant between two checks whether the run has to stop.
+pub(super) const PACKETS_PER_CHECK: u64 = 64;
 
 /// When to add up, and what need not be added up again.
 pub(super) struct Memory {
@@ -100,7 +101,8 @@ impl Engine<'_> {
         let mut parts = Parts::default();
         parts[FLOWS] = self.memory.fixed;
         parts[SENDERS] = self.flows.iter().map(|flow| flow.ends.memory() + flow.streams_memory()).sum();
-        parts[PACKETS] = self.media.iter().map(|medium| medium.memory()).sum::<u64>() + self.gathered.memory();
+        parts[PACKETS] = self.media.iter().map(|medium| medium.memory()).sum();
+        parts[PACKETS] += self.delays.as_ref().map_or(0, |delays| delays.memory());
         parts[CONTENTS] = self.sacks.memory() + self.payloads.memory();
         parts[HISTOGRAMS] = self.flows.iter().map(|flow| flow.histograms() as u64).sum();
         parts[SERIES] = self.recorder.memory();
@@ -137,9 +139,9 @@ impl Engine<'_> {
     }
 
     fn fullest_medium(&mut self) -> Growth {
-        let gathered = self.gathered.counts();
+        let of_legs = self.delays.as_ref().map(|delays| delays.counts()).unwrap_or_default();
         let packets = |(number, medium): &(usize, &dyn Medium<Packet>)| {
-            medium.count_in_flight(&|_| true) + gathered.get(*number).copied().unwrap_or(0)
+            medium.count_in_flight(&|_| true) + of_legs.get(*number).copied().unwrap_or(0)
         };
         let fullest = self.media.iter().enumerate().max_by_key(packets);
         let (link, packets) =

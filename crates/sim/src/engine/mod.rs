@@ -10,10 +10,10 @@ mod answers;
 mod clock;
 mod crowd;
 mod datagrams;
+mod delays;
 mod delivery;
 mod faults;
-mod gathered;
-mod joined;
+mod legs;
 mod memory;
 mod pages;
 mod rounds;
@@ -40,11 +40,11 @@ use crate::packet::{Options, Packet, Payloads, Store};
 use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
 use clock::Clock;
 use crowd::Crowd;
+use delays::Delays;
 use dumbbell_network::{BusyAgenda, Entry, Routes, for_each_link, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_units::{Duration, Time};
-use gathered::Gathered;
 use memory::Memory;
 use std::sync::atomic::Ordering;
 use traffic::{Traffic, TrafficRows};
@@ -61,10 +61,8 @@ pub(crate) struct Engine<'a> {
     /// Flows whose controllers may fail.
     fallible: Vec<usize>,
     routes: Routes,
-    /// Links that are [joined](Routes::join) to those behind them.
-    joined: Vec<usize>,
-    /// Links whose packets are [gathered](Routes::gather).
-    gathered: Gathered,
+    /// The [delay legs](Routes::take_delay_legs), if there are any.
+    delays: Option<Box<Delays>>,
     /// Where each link of the scenario is entered.
     entries: Vec<Entry>,
     /// What packets under way carry besides themselves.
@@ -110,9 +108,7 @@ impl<'a> Engine<'a> {
             network.shorten_ways(|_| false);
             go_on(bounds.cancel)?;
             if scenario.traffic.is_empty() {
-                network.join_links();
-                go_on(bounds.cancel)?;
-                network.gather_links();
+                network.take_delay_legs();
                 go_on(bounds.cancel)?;
             }
         }
@@ -131,7 +127,7 @@ impl<'a> Engine<'a> {
         checks: Checks,
     ) -> Engine<'a> {
         let slots = network.slots();
-        let Network { media, flows, routes, joined, gathered, entries, traffic } = network;
+        let Network { media, flows, routes, delays, entries, traffic } = network;
         clock.expect_arrival(traffic.next());
         let mut flow_agenda = FlowAgenda::new(flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -146,8 +142,7 @@ impl<'a> Engine<'a> {
             fallible: faults::fallible(&flows),
             flows,
             routes,
-            joined,
-            gathered,
+            delays,
             entries,
             sacks: Store::default(),
             payloads: Payloads::default(),
@@ -186,7 +181,7 @@ impl<'a> Engine<'a> {
     /// The end has been reached: counts what has not been counted.
     fn close(&mut self) {
         self.now = self.end;
-        self.settle_gathered(self.end + Duration::from_nanos(1));
+        self.settle_delays(self.end + Duration::from_nanos(1));
         self.end_links();
         self.settle_all_reports();
         if self.measured_links.is_none() {
@@ -197,7 +192,8 @@ impl<'a> Engine<'a> {
 
     /// Packets under way of the kind that is asked for.
     fn count_under_way(&self, is_meant: &dyn Fn(&Packet) -> bool) -> u64 {
-        self.media.iter().map(|medium| medium.count_in_flight(is_meant)).sum::<u64>() + self.gathered.count(is_meant)
+        let of_legs = self.delays.as_ref().map_or(0, |delays| delays.count(is_meant));
+        self.media.iter().map(|medium| medium.count_in_flight(is_meant)).sum::<u64>() + of_legs
     }
 
     /// The tables of a run that is over.
@@ -224,7 +220,7 @@ impl<'a> Engine<'a> {
         });
         let links = results::links(&measured_links);
         // Where there are very many flows, their table takes the room of what was under way.
-        drop((self.media, self.gathered, self.sacks, self.payloads));
+        drop((self.media, self.delays, self.sacks, self.payloads));
         drop((self.medium_agenda, self.flow_agenda, self.routes));
         let flows = results::flows(tables::flow_summaries(&self.scenario, self.flows, measured_s));
         let (series, link_series) = self.recorder.take();

@@ -14,7 +14,6 @@ impl Engine<'_> {
     pub fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         let over = self.end + Duration::from_nanos(1);
         self.clock.stop_at(until.min(over));
-        self.move_ahead();
         self.go_on()?;
         if until <= self.end {
             self.reach(until);

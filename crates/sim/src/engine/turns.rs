@@ -20,7 +20,7 @@ pub(super) trait Events<'a> {
     fn flow_event(&mut self, flow: usize, due: Due);
 
     /// The clock has done something.
-    fn note_clock_event(&mut self);
+    fn note_clock_event(&mut self) {}
 }
 
 impl<'a> Events<'a> for Engine<'a> {
@@ -37,11 +37,6 @@ impl<'a> Events<'a> for Engine<'a> {
     #[inline(always)]
     fn flow_event(&mut self, flow: usize, due: Due) {
         self.take_turn(flow, due.turn());
-    }
-
-    #[inline(always)]
-    fn note_clock_event(&mut self) {
-        self.move_ahead();
     }
 }
 

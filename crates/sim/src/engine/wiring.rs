@@ -1,6 +1,6 @@
 //! Wires a scenario: its links become media, its flows get endpoints and routes over them.
 
-use super::gathered::Gathered;
+use super::delays::Delays;
 use super::traffic::{Traffic, Way};
 use crate::RunError;
 use crate::bounds::go_on;
@@ -11,7 +11,6 @@ use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, st
 use dumbbell_path::{Link, Media};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Completion;
-use dumbbell_units::Duration;
 use std::sync::atomic::AtomicBool;
 
 /// What a run is made of.
@@ -19,10 +18,8 @@ pub(super) struct Network {
     pub media: Media<Packet>,
     pub flows: Vec<Flow>,
     pub routes: Routes,
-    /// Links that are [joined](Routes::join) to those behind them.
-    pub joined: Vec<usize>,
-    /// Links whose packets are [gathered](Routes::gather).
-    pub gathered: Gathered,
+    /// The [delay legs](Routes::take_delay_legs), if there are any.
+    pub delays: Option<Box<Delays>>,
     /// Where each link of the scenario is entered.
     pub entries: Vec<Entry>,
     pub traffic: Traffic,
@@ -56,8 +53,7 @@ impl Network {
             media,
             flows: Vec::with_capacity(scenario.flows.len()),
             routes: Routes::with_capacity(scenario.flows.len()),
-            joined: Vec::new(),
-            gathered: Gathered::default(),
+            delays: None,
             entries,
             traffic: Traffic::default(),
         };
@@ -105,8 +101,7 @@ impl Network {
             if link == trunk { wire.into_remote() } else { wire }
         });
         let media = Media::new(links.collect(), Vec::new());
-        let (gathered, traffic) = (Gathered::default(), Traffic::default());
-        Ok(Network { media, flows, routes, joined: Vec::new(), gathered, entries, traffic })
+        Ok(Network { media, flows, routes, delays: None, entries, traffic: Traffic::default() })
     }
 
     /// Lets packets pass links where nothing can happen to them, and receivers answer ahead of time; `is_shared` tells of links
@@ -123,44 +118,18 @@ impl Network {
         );
     }
 
-    /// Joins links to those behind them where that can be. No link may change afterwards, and no flow come.
-    pub fn join_links(&mut self) {
-        let Network { media, routes, flows, joined, .. } = self;
-        let is_tcp = |flow: &Flow| matches!(flow.ends, Endpoints::Tcp { .. });
-        if flows.iter().all(is_tcp) {
-            return;
-        }
-        let foretells: Vec<bool> =
-            (0..media.len()).map(|number| media.link_mut(number).is_some_and(|link| link.foretells())).collect();
-        *joined = routes.join(
-            |number| foretells[number],
-            |flow| is_tcp(&flows[flow]),
-            |flow| matches!(&flows[flow].ends, Endpoints::Other(ends) if ends.far.answers_at_once()),
-        );
-        for link in joined {
-            if let Some(link) = media.link_mut(*link) {
-                link.join();
-            }
-        }
-    }
-
-    /// Gathers links that only delay packets. No link may change afterwards, and no flow come.
-    pub fn gather_links(&mut self) {
-        let Network { media, routes, joined, .. } = self;
-        let delays: Vec<Option<Duration>> =
-            (0..media.len()).map(|number| media.link_mut(number).and_then(|link| link.only_delay())).collect();
-        let may_wait: Vec<bool> = (0..media.len())
-            .map(|number| media.link_mut(number).is_some_and(|link| link.patience().is_some()))
-            .collect();
-        let gatherings = routes.gather(|number| delays[number], |number| may_wait[number] && !joined.contains(&number));
-        let longest = delays.iter().flatten().max().copied().unwrap_or(Duration::ZERO);
-        self.gathered = Gathered::new(&gatherings, longest, media);
+    /// Makes delay legs of links where that can be. No link may change afterwards, and no flow come.
+    pub fn take_delay_legs(&mut self) {
+        let Network { media, routes, .. } = self;
+        let only_delays = |number| media.link(number).is_some_and(|link| link.only_delay().is_some());
+        let legs = routes.take_delay_legs(only_delays);
+        self.delays = Delays::new(&legs, media);
     }
 
     /// So many media may be due: those behind have nothing to do by themselves.
     pub fn slots(&self) -> usize {
-        let slots = self.gathered.slots().map(|slot| slot + 1).max();
-        slots.map_or(self.media.len(), |slots| slots.max(self.routes.media_with_work()))
+        let of_legs = self.delays.as_ref().map(|delays| delays.slot() + 1);
+        of_legs.map_or(self.media.len(), |slots| slots.max(self.routes.media_with_work()))
     }
 
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.

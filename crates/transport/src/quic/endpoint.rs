@@ -102,10 +102,6 @@ impl Endpoint for QuicReceiver {
         if self.must_acknowledge() { Some(self.encode_ack(now, payload)) } else { None }
     }
 
-    fn answers_at_once(&self) -> bool {
-        self.acknowledges_each()
-    }
-
     fn received(&self) -> ReceiverStats {
         self.stats()
     }

@@ -33,8 +33,6 @@ pub struct QuicReceiver {
     next_seq: u32,
     held: Reassembly,
     ack_every: u32,
-    /// The sender may ask for other ACKs.
-    may_be_asked: bool,
     max_ack_delay: Duration,
     stats: ReceiverStats,
 }
@@ -53,7 +51,6 @@ impl QuicReceiver {
             next_seq: 0,
             held: Reassembly::default(),
             ack_every: config.ack_every.max(1),
-            may_be_asked: config.quic.acks_per_rtt > 0,
             max_ack_delay: config.quic.max_ack_delay,
             stats: ReceiverStats::default(),
         }
@@ -120,11 +117,6 @@ impl QuicReceiver {
     #[inline]
     pub(super) fn must_acknowledge(&self) -> bool {
         self.must_ack
-    }
-
-    /// Whether each packet has an ACK of its own, which is sent at once.
-    pub(super) fn acknowledges_each(&self) -> bool {
-        self.ack_every == 1 && !self.may_be_asked
     }
 
     /// When [`QuicReceiver::on_timer`] wants to be called; [`Time::NEVER`] when no timer is armed.

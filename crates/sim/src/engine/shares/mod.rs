@@ -15,7 +15,6 @@ pub(crate) use split::Split;
 pub use split::Unsplit;
 
 use super::Engine;
-use super::gathered::Gathered;
 use super::memory::{self, Parts};
 use crate::flow::Flow;
 use crate::{Bounds, Growth, MemoryExceeded, RunError, RunOutput, tables};
@@ -31,7 +30,7 @@ impl Engine<'_> {
     pub fn run_in_shares(mut self, split: &Split, threads: usize) -> Result<(RunOutput, CpuTime), RunError> {
         let parts = split.parts(&self.scenario, threads);
         // Links of the whole run only count what has entered those of shares.
-        self.gathered = Gathered::default();
+        self.delays = None;
         let flows = deal(std::mem::take(&mut self.flows), parts.len());
         let (cancel, max_memory) = (self.bounds.cancel, self.bounds.max_memory);
         let shares = parts.iter().zip(flows).map(|(part, flows)| {
