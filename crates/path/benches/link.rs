@@ -3,7 +3,7 @@
 use divan::{Bencher, black_box, counter::ItemsCount};
 use dumbbell_path::queue::Codel;
 use dumbbell_path::{
-    Delay, Ecn, Impairments, Link, LinkConfig, LinkContext, LinkRate, Packet, QueueLimit, QueueRecipe,
+    Delay, Ecn, Impairments, Link, LinkConfig, LinkContext, LinkRate, Medium, Packet, QueueLimit, QueueRecipe,
 };
 use dumbbell_units::{Duration, Rng, Time};
 
@@ -53,9 +53,9 @@ fn saturate(bencher: Bencher, rate: LinkRate, queue: QueueRecipe) {
             for i in 0..PACKETS {
                 let now = Time::from_nanos(i * 116_500);
                 while link.next_event() <= now {
-                    black_box(link.poll(now));
+                    black_box(Medium::poll(&mut link, now));
                 }
-                black_box(link.offer(now, segment));
+                black_box(Medium::offer(&mut link, now, 0, segment));
             }
             link
         },

@@ -21,7 +21,7 @@ use crate::config::LinkConfig;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
 use crate::loss::Process;
 use crate::packet::Packet;
-use crate::pipe::Pipe;
+use crate::pipe::{Coming, Pipe};
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
 use crate::release::Release;
 use crate::ring::Ring;
@@ -35,10 +35,9 @@ use losses::losses_behind;
 use propagation::Drawn;
 use std::collections::VecDeque;
 
-use remote::Remote;
-
 pub use change::{Change, Retimed};
-pub use remote::Offered;
+pub use decisions::Report;
+pub use remote::{Offered, Remote};
 
 /// What became of a packet that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,13 +205,13 @@ impl<P: Packet> Link<P> {
     }
 
     /// The description it was built from.
-    pub fn config(&self) -> &LinkConfig {
+    pub(crate) fn config(&self) -> &LinkConfig {
         &self.config
     }
 
     /// A packet arrives at the near end.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, packet: P) -> Offer {
+    pub(crate) fn offer(&mut self, now: Time, packet: P) -> Offer {
         self.offer_written(now, packet.size(), |place| *place = packet)
     }
 
@@ -273,7 +272,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Whether it does nothing to packets but to delay them all by the same time.
-    pub fn only_delays(&self) -> bool {
+    pub(crate) fn only_delays(&self) -> bool {
         self.fast_path == FastPath::DelayOnly
     }
 
@@ -340,7 +339,7 @@ impl<P: Packet> Link<P> {
 
     /// The copy of a packet that was [duplicated](Offer::Duplicated) arrives. It is not duplicated again, and no event is
     /// about it.
-    pub fn offer_copy(&mut self, now: Time, mut packet: P) -> Offer {
+    pub(crate) fn offer_copy(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
         self.ledger.arrivals.add(size);
         let refused = self.ingress.as_mut().and_then(|ingress| {
@@ -409,7 +408,7 @@ impl<P: Packet> Link<P> {
     /// The next packet that has reached the far end by `now`, in the order of arrival there. Call it until it returns
     /// `None`.
     #[inline]
-    pub fn poll(&mut self, now: Time) -> Option<P> {
+    pub(crate) fn poll(&mut self, now: Time) -> Option<P> {
         let mut packet = P::default();
         self.poll_into(now, &mut packet).then_some(packet)
     }
@@ -457,16 +456,10 @@ impl<P: Packet> Link<P> {
         Some((next, followers))
     }
 
-    /// The first packet of the run that comes out behind so many others; `None` where that is not known.
+    /// What comes out next.
     #[inline(always)]
-    pub fn upcoming(&self, number: usize) -> Option<&P> {
-        self.pipe.upcoming(number)
-    }
-
-    /// Where the run lies that comes out next: the run behind it lies elsewhere.
-    #[inline(always)]
-    pub fn first_place(&self) -> usize {
-        self.pipe.first_place()
+    pub fn coming(&self) -> Coming<'_, P> {
+        self.pipe.coming()
     }
 
     /// [`next_event`](Self::next_event) after a packet has come out of a link that may do something before another arrives.
@@ -477,16 +470,6 @@ impl<P: Packet> Link<P> {
         }
         self.lose_departed(now);
         self.pipe.next_arrival()
-    }
-
-    /// Takes the `count` packets that the run still has of which [`take_plain`](Self::take_plain) took a packet at `now`, if
-    /// they reach the far end at the same instant, as those of a link that only delays them do. Returns how many these are.
-    #[inline]
-    pub fn take_together(&mut self, now: Time, count: u32) -> u32 {
-        if count == 0 || self.pipe.next_arrival() > now {
-            return 0;
-        }
-        self.pipe.take_followers(count, now + Duration::from_nanos(1), now).0
     }
 
     /// Takes packets of the run to which the packet belongs that [`take_plain`](Self::take_plain) took last: at most `most`,

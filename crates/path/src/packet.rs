@@ -71,7 +71,7 @@ pub trait Packet: Copy + Default {
     fn is_followed_by(&self, _other: &Self, _count: u32) -> bool {
         false
     }
-    /// Whether it comes before `other` where both enter a link [ahead of their time](crate::Link::is_entered_until) at the same
+    /// Whether it comes before `other` where both enter a link [ahead of their time](crate::Link::delay_among) at the same
     /// instant.
     fn precedes(&self, _other: &Self) -> bool {
         false

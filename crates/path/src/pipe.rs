@@ -21,6 +21,8 @@ use dumbbell_units::{Duration, Ratio, Rng, Time};
 mod ahead;
 mod disorder;
 
+pub use ahead::Coming;
+
 /// The propagation pipe of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe<P> {

@@ -21,7 +21,7 @@ impl<P: Packet> Link<P> {
 
     /// [`delay`](Self::delay) for a packet that will arrive at the near end at `enters`, on a link that
     /// [only delays](Self::only_delays) packets and that nothing else enters before. Until then it counts as one that has not
-    /// arrived, but for the packets [in flight](Self::in_flight). Returns when the next packet reaches the far end.
+    /// arrived, but for the packets in flight. Returns when the next packet reaches the far end.
     #[inline(always)]
     pub fn delay_from(&mut self, enters: Time, packet: P) -> Time {
         debug_assert!(self.only_delays());
@@ -31,13 +31,14 @@ impl<P: Packet> Link<P> {
         self.pipe.next_arrival()
     }
 
-    /// A packet has been given to [`delay`](Self::delay) ahead of its time: it enters at `enters`, and nobody looks at the link
-    /// until then. Others may enter before, now or ahead like this one: each finds its place by the time at which it enters, and
-    /// at the same time by [`Packet::precedes`].
+    /// [`delay`](Self::delay) for a packet that enters at `enters`, ahead of its time, where nobody looks at the link until then.
+    /// Others may enter before, now or ahead like this one: each finds its place by the time at which it enters, and at the same
+    /// time by [`Packet::precedes`].
     #[inline(always)]
-    pub fn is_entered_until(&mut self, enters: Time) {
-        debug_assert!(self.only_delays());
+    pub fn delay_among(&mut self, enters: Time, packet: P) -> Option<Time> {
+        let next = self.delay(enters, packet)?;
         self.pipe.expect_disorder_until(enters);
+        Some(next)
     }
 
     /// The delay of a link that [only delays](Self::only_delays) packets.

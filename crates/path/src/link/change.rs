@@ -62,7 +62,7 @@ impl<P: Packet> Link<P> {
     /// Changes the link from `now` on. Returns the packets whose departures are others than were told, in their order.
     ///
     /// [`next_event`](Self::next_event) may move either way.
-    pub fn change(&mut self, now: Time, change: &Change) -> Vec<Retimed<P>> {
+    pub(crate) fn change(&mut self, now: Time, change: &Change) -> Vec<Retimed<P>> {
         match change {
             Change::Rate(rate) => return self.set_rate(now, *rate),
             Change::Delay(delay) => self.set_delay(now, *delay),
@@ -74,7 +74,7 @@ impl<P: Packet> Link<P> {
 
     /// [`Change::Rate`]. A link of unlimited rate gets the queue that it was configured with, and counts its capacity as if
     /// it had always had this rate.
-    pub fn set_rate(&mut self, now: Time, rate: Rate) -> Vec<Retimed<P>> {
+    pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) -> Vec<Retimed<P>> {
         let rate = rate.as_bits_per_sec();
         if matches!(self.stage, Stage::Held(_)) {
             self.decide_before(now);
@@ -99,7 +99,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// [`Change::Delay`].
-    pub fn set_delay(&mut self, now: Time, delay: Duration) {
+    pub(crate) fn set_delay(&mut self, now: Time, delay: Duration) {
         let taken_back = self.take_back(now);
         self.pipe.set_base(delay);
         self.leave_fast_path_if_needed();
@@ -109,7 +109,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// [`Change::LossBefore`].
-    pub fn set_loss_before(&mut self, now: Time, loss: Option<&LossRecipe>) {
+    pub(crate) fn set_loss_before(&mut self, now: Time, loss: Option<&LossRecipe>) {
         let taken_back = self.take_back(now);
         let stream = self.new_stream();
         let loss = loss.map(|recipe| recipe.make(stream));
@@ -125,7 +125,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// [`Change::LossAfter`].
-    pub fn set_loss_after(&mut self, now: Time, loss: Option<&LossRecipe>) {
+    pub(crate) fn set_loss_after(&mut self, now: Time, loss: Option<&LossRecipe>) {
         let taken_back = self.take_back(now);
         self.lose_departed(now);
         let stream = self.new_stream();

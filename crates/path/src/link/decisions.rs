@@ -12,6 +12,15 @@ use crate::run::Run;
 use crate::train::Train;
 use dumbbell_units::Time;
 
+/// What a link tells late of packets that it had accepted.
+#[derive(Clone, Copy, Debug)]
+pub enum Report<P> {
+    /// Packets of a run, of which this is the first, leave the transmitter at these instants.
+    Departed(Train, P),
+    /// A packet was dropped.
+    Dropped(P, DropCause),
+}
+
 impl<P: Packet> Link<P> {
     /// Nobody needs to hear at once of a packet that a queue has dropped or let go. A discipline that decides at departure
     /// may then be left alone until somebody asks for what its decisions lead to: the next packet that is offered, somebody who
@@ -104,13 +113,13 @@ impl<P: Packet> Link<P> {
 
     /// Asks a link that [decides late](Self::decides_late) to keep the departures of packets for
     /// [`pop_departure`](Self::pop_departure).
-    pub fn report_departures(&mut self) {
+    pub(crate) fn report_departures(&mut self) {
         if self.decides_late() {
             self.departures.get_or_insert_with(Ring::new);
         }
     }
 
-    /// Whether [`pop_drop`](Self::pop_drop) or [`pop_departure`](Self::pop_departure) has something to report.
+    /// Whether [`next_report`](Self::next_report) has something to report.
     #[inline]
     pub fn has_reports(&self) -> bool {
         let departs = || self.departures.as_ref().is_some_and(|departures| !departures.is_empty());
@@ -118,7 +127,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// When a packet leaves the transmitter, in the order of the departures; [`Time::NEVER`] for one that never does.
-    pub fn pop_departure(&mut self) -> Option<(Time, P)> {
+    pub(crate) fn pop_departure(&mut self) -> Option<(Time, P)> {
         let departures = self.departures.as_mut()?;
         let run = departures.front_mut()?;
         let departure = (run.instants.next(), run.packet);
@@ -129,17 +138,21 @@ impl<P: Packet> Link<P> {
         Some(departure)
     }
 
-    /// [`pop_departure`](Self::pop_departure) for packets of a run, of which the first is returned.
-    pub fn pop_departures(&mut self) -> Option<(Train, P)> {
-        let departures = self.departures.as_mut()?;
-        let &mut Run { instants, packet } = departures.front_mut()?;
-        departures.drop_first();
-        Some((instants, packet))
+    /// What has become of packets since they were offered: first those that have left the transmitter, then those that were
+    /// dropped.
+    pub fn next_report(&mut self) -> Option<Report<P>> {
+        if let Some(departures) = &mut self.departures
+            && let Some(&mut Run { instants, packet }) = departures.front_mut()
+        {
+            departures.drop_first();
+            return Some(Report::Departed(instants, packet));
+        }
+        self.pop_drop().map(|(packet, cause)| Report::Dropped(packet, cause))
     }
 
     /// A packet that was dropped after [`offer`](Self::offer) had accepted it, in the order of the drops. Losses after
     /// the transmitter appear with the first call that passes the time of departure.
-    pub fn pop_drop(&mut self) -> Option<(P, DropCause)> {
+    pub(crate) fn pop_drop(&mut self) -> Option<(P, DropCause)> {
         self.ledger.later_drops.pop_front()
     }
 }

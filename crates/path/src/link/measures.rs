@@ -10,7 +10,7 @@ use dumbbell_units::{Duration, Time, claimed};
 impl<P: Packet> Link<P> {
     /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll), and drops for
     /// [`pop_drop`](Self::pop_drop).
-    pub fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         match &mut self.stage {
             Stage::DropTail(queue) => queue.advance(now),
             Stage::Gated(queue) => queue.fifo.advance(now),
@@ -71,13 +71,13 @@ impl<P: Packet> Link<P> {
     }
 
     /// What waits at `now`; the packet in transmission does not count.
-    pub fn backlog(&mut self, now: Time) -> Backlog {
+    pub(crate) fn backlog(&mut self, now: Time) -> Backlog {
         self.advance(now);
         self.backlog_now()
     }
 
     /// At most so many bytes may wait from now on, and no more than the link allows by itself. What waits already stays.
-    pub fn allow_waiting(&mut self, bytes: u64) {
+    pub(crate) fn allow_waiting(&mut self, bytes: u64) {
         let limits = match &mut self.stage {
             Stage::DropTail(queue) => &mut queue.limits,
             Stage::Gated(queue) => &mut queue.fifo.limits,
@@ -88,19 +88,20 @@ impl<P: Packet> Link<P> {
     }
 
     /// What has happened up to `now`.
-    pub fn counters(&mut self, now: Time) -> LinkCounters {
+    pub(crate) fn counters(&mut self, now: Time) -> LinkCounters {
         self.advance(now);
         let departures = self.departures(now);
         LinkCounters { arrivals: self.arrivals(now), ..self.ledger.counters(departures) }
     }
 
     /// Packets in the queue, in transmission and in the pipe at `now`. They are counted for this.
-    pub fn in_flight(&mut self, now: Time) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn in_flight(&mut self, now: Time) -> u64 {
         self.advance(now);
         self.count_in_flight(|_| true)
     }
 
-    /// What [`in_flight`](Self::in_flight) tells, without counting, on a link without a fast path.
+    /// Packets in the queue, in transmission and in the pipe at `now`, without counting, on a link without a fast path.
     pub(super) fn packets_on_link(&mut self, now: Time) -> u64 {
         self.decide_until(now);
         let held = match &self.stage {
@@ -112,7 +113,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Packets in the queue, in transmission and in the pipe of the kind that is asked for. They are counted for this.
-    pub fn count_in_flight(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
+    pub(crate) fn count_in_flight(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         let held = match &self.stage {
             Stage::Held(queue) => queue.packets().filter(|packet| is_meant(packet)).count(),
             _ => 0,
@@ -124,7 +125,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Bytes of memory that packets in the queue and on the way [claim](claimed).
-    pub fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         let queue = match &self.stage {
             Stage::Instant(_) => 0,
             Stage::DropTail(queue) => queue.memory(),
@@ -143,7 +144,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// From now on the packets of a flow have this code point, or none of their own.
-    pub fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+    pub(crate) fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
         if let Stage::Held(queue) = &mut self.stage {
             queue.assign(flow, dscp);
         }
@@ -173,7 +174,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Bits the transmitter could send between two instants; `None` for an unlimited rate.
-    pub fn capacity_bits(&self, since: Time, until: Time) -> Option<u64> {
+    pub(crate) fn capacity_bits(&self, since: Time, until: Time) -> Option<u64> {
         match &self.stage {
             Stage::Instant(_) | Stage::Remote(_) => None,
             Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, until)),
@@ -183,19 +184,19 @@ impl<P: Packet> Link<P> {
     }
 
     /// Starts the interval that [`queue_stats`](Self::queue_stats) reports; without it that is the whole run.
-    pub fn start_measuring(&mut self, now: Time) {
+    pub(crate) fn start_measuring(&mut self, now: Time) {
         self.counted_before = self.counters(now);
         self.measured_since = now;
         self.occupancy().restart(now);
     }
 
     /// The counts at the start of the measured interval.
-    pub fn counters_before(&self) -> LinkCounters {
+    pub(crate) fn counters_before(&self) -> LinkCounters {
         self.counted_before
     }
 
     /// The queue and the transmitter from the start of the measured interval until `now`.
-    pub fn queue_stats(&mut self, now: Time) -> QueueStats<'_> {
+    pub(crate) fn queue_stats(&mut self, now: Time) -> QueueStats<'_> {
         self.advance(now);
         let departed = self.departures(now).minus(self.counted_before.departures);
         let capacity_bits = self.capacity_bits(self.measured_since, now);

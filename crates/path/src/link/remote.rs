@@ -30,7 +30,7 @@ pub struct Offered<P> {
 
 /// What takes the place of the queue.
 #[derive(Clone, Debug)]
-pub(super) struct Remote<P> {
+pub struct Remote<P> {
     pub(super) occupancy: Occupancy,
     cause: u64,
     offered: Vec<Offered<P>>,
@@ -47,25 +47,37 @@ impl<P: Packet> Remote<P> {
         self.offered.push(Offered { at, cause, is_run, count, packet, departures });
     }
 
+    /// What is offered from now on has this [cause](Offered::cause).
+    #[inline]
+    pub fn set_cause(&mut self, cause: u64) {
+        self.cause = cause;
+    }
+
+    /// Exchanges what has been offered for the room of what was, `empty`.
+    pub fn swap_offered(&mut self, empty: &mut Vec<Offered<P>>) {
+        std::mem::swap(&mut self.offered, empty);
+    }
+
     pub(super) fn memory(&self) -> u64 {
         claimed::<Offered<P>>(self.offered.len(), self.offered.capacity())
     }
 }
 
 impl<P: Packet> Link<P> {
-    /// Whether its queue can be elsewhere: it is drop-tail with one rate, and packets neither vanish nor wait behind it.
-    pub fn can_be_remote(&self) -> bool {
-        self.fast_path == FastPath::DropTail && matches!(self.config.rate, LinkRate::Constant(_))
-    }
-
-    /// The same link, idle, with its queue elsewhere.
-    #[must_use]
-    pub fn into_remote(mut self) -> Link<P> {
+    /// This link, idle, with its queue elsewhere. It has to be drop-tail with one rate, and packets neither vanish nor wait behind it.
+    ///
+    /// # Errors
+    /// Its queue cannot be elsewhere; the link is given back.
+    #[expect(clippy::result_large_err, reason = "it is asked once a run")]
+    pub fn into_remote(mut self) -> Result<Link<P>, Link<P>> {
+        if self.fast_path != FastPath::DropTail || !matches!(self.config.rate, LinkRate::Constant(_)) {
+            return Err(self);
+        }
         self.is_immediate = false;
         self.fast_path = FastPath::Remote;
         let remote = Remote { occupancy: Occupancy::default(), cause: 0, offered: Vec::new() };
         self.stage = Stage::Remote(Box::new(remote));
-        self
+        Ok(self)
     }
 
     /// [`offer_run`](Link::offer_run) to a link whose queue is elsewhere: nothing is known of the departures.
@@ -75,18 +87,12 @@ impl<P: Packet> Link<P> {
         Some(Train::at_once(Time::NEVER, count))
     }
 
-    /// What is offered from now on to a link whose queue is elsewhere has this [cause](Offered::cause).
+    /// What is kept in place of a queue that is elsewhere.
     #[inline]
-    pub fn set_cause(&mut self, cause: u64) {
-        if let Stage::Remote(remote) = &mut self.stage {
-            remote.cause = cause;
-        }
-    }
-
-    /// Exchanges what has been offered to a link whose queue is elsewhere for the room of what was, `empty`.
-    pub fn swap_offered(&mut self, empty: &mut Vec<Offered<P>>) {
-        if let Stage::Remote(remote) = &mut self.stage {
-            std::mem::swap(&mut remote.offered, empty);
+    pub fn remote_mut(&mut self) -> Option<&mut Remote<P>> {
+        match &mut self.stage {
+            Stage::Remote(remote) => Some(remote),
+            _ => None,
         }
     }
 

@@ -159,7 +159,10 @@ fn the_packets_of_a_run_leave_a_link_that_only_delays_them_together() {
         link.offer_run(at(0), TestPacket::new(7, 1500), 4).unwrap();
         let now = link.next_event();
         let (_, behind) = link.take_plain(now, &mut packet).unwrap();
-        assert_eq!((packet.number, behind, link.take_together(now, behind)), (7, 3, at_once));
+        assert_eq!(
+            (packet.number, behind, link.take_followers(behind, now + Duration::from_nanos(1), now).0),
+            (7, 3, at_once)
+        );
         assert_eq!(link.next_event() == Time::NEVER, at_once == 3);
     }
 }

@@ -2,7 +2,29 @@
 
 use super::Pipe;
 use crate::packet::Packet;
+use crate::ring::Ring;
+use crate::run::Run;
 use dumbbell_units::{Duration, Time};
+
+/// The runs that come out of a link next.
+#[derive(Clone, Copy, Debug)]
+pub struct Coming<'p, P> {
+    runs: &'p Ring<Run<P>>,
+}
+
+impl<'p, P: Packet> Coming<'p, P> {
+    /// Where the first run lies: the run behind it lies elsewhere.
+    #[inline(always)]
+    pub fn place(self) -> usize {
+        self.runs.first_place()
+    }
+
+    /// The first packet of the run that comes out behind so many others; `None` where that is not known.
+    #[inline(always)]
+    pub fn behind(self, number: usize) -> Option<&'p P> {
+        self.runs.get(number).map(|run| &run.packet)
+    }
+}
 
 impl<P: Packet> Pipe<P> {
     /// A packet enters a plain pipe, in which there may be some that entered [ahead of their time](Self::expect_disorder_until).
@@ -37,16 +59,10 @@ impl<P: Packet> Pipe<P> {
         });
     }
 
-    /// The first packet of the run that comes out behind so many others.
+    /// What comes out next.
     #[inline(always)]
-    pub(crate) fn upcoming(&self, number: usize) -> Option<&P> {
-        self.runs.get(number).map(|run| &run.packet)
-    }
-
-    /// The place of the run that comes out next.
-    #[inline(always)]
-    pub(crate) fn first_place(&self) -> usize {
-        self.runs.first_place()
+    pub(crate) fn coming(&self) -> Coming<'_, P> {
+        Coming { runs: &self.runs }
     }
 
     /// The time between the packets of the run that comes out next, if it is always the same.

@@ -2,7 +2,7 @@
 //!
 //! What a receiver does depends on nothing but the segments of its flow and its own timers. So where its ACKs are only
 //! delayed on their way back, it answers segments of a run together when the first of them arrives, and its ACKs enter the
-//! link of that way [ahead of their time](dumbbell_path::Link::is_entered_until). It does so up to the instant at which
+//! link of that way [ahead of their time](dumbbell_path::Link::delay_among). It does so up to the instant at which
 //! somebody looks at receivers and links. What is taken together counts as many events.
 
 use super::Engine;
@@ -150,9 +150,8 @@ impl Engine<'_> {
         if route.passed.is_some() {
             self.send_passing(&route, at, packet.size, |place| *place = packet);
         } else if let Some(link) = self.media.link_mut(hop.medium())
-            && let Some(next) = link.delay(at, packet)
+            && let Some(next) = link.delay_among(at, packet)
         {
-            link.is_entered_until(at);
             self.medium_agenda.advance(hop.medium(), next);
         }
     }

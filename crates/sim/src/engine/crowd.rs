@@ -49,7 +49,7 @@ impl<'a> Events<'a> for Crowd<'_, 'a> {
 
 /// What has been fetched ahead.
 pub(super) struct Fetched {
-    /// For each medium that is a link, the [place](dumbbell_path::Link::first_place) of the run that came out last when flows of
+    /// For each medium that is a link, the [place](dumbbell_path::Coming::place) of the run that came out last when flows of
     /// later ones were fetched.
     places: Vec<usize>,
 }
@@ -65,10 +65,10 @@ impl Fetched {
     #[inline(always)]
     pub fn before_arrival(&mut self, engine: &Engine<'_>, medium: usize) {
         let (Some(link), Some(place)) = (engine.media.link(medium), self.places.get_mut(medium)) else { return };
-        if *place != link.first_place() {
-            *place = link.first_place();
-            let [flow, endpoint, rest] = STEPS;
-            engine.fetch_ahead([link.upcoming(flow), link.upcoming(endpoint), link.upcoming(rest)]);
+        let coming = link.coming();
+        if *place != coming.place() {
+            *place = coming.place();
+            engine.fetch_ahead(STEPS.map(|number| coming.behind(number)));
         }
     }
 }

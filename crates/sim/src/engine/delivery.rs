@@ -7,8 +7,10 @@ use crate::endpoints::Endpoints;
 use crate::flow::Phase;
 use crate::packet::{Kind, Packet};
 use crate::streams::Part;
+use dumbbell_path::Link;
 use dumbbell_transport::quic::QuicPacket;
 use dumbbell_transport::{Handshake, SetUp};
+use dumbbell_units::Duration;
 
 /// The rest of the run whose packet came out of a link last. They go to the same endpoint.
 #[derive(Clone, Copy)]
@@ -98,7 +100,10 @@ impl Engine<'_> {
         if packet.hops_left == 0 || followers.count == 0 {
             return self.arrive(packet, Followers::NONE);
         }
-        let taken = self.media.link_mut(followers.link).map_or(0, |link| link.take_together(self.now, followers.count));
+        let now = self.now;
+        let together =
+            |link: &mut Link<Packet>| link.take_followers(followers.count, now + Duration::from_nanos(1), now).0;
+        let taken = self.media.link_mut(followers.link).map_or(0, together);
         self.send_run_on(packet, 1 + taken);
     }
 

@@ -6,7 +6,7 @@ use super::Engine;
 use crate::agenda::Turn;
 use crate::packet::Packet;
 use dumbbell_network::{Hop, Route};
-use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Train};
+use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Report, Train};
 use dumbbell_units::Time;
 
 impl Engine<'_> {
@@ -223,11 +223,11 @@ impl Engine<'_> {
     #[inline(never)]
     pub(super) fn settle_reports(&mut self, index: usize) {
         if self.media.link_mut(index).is_some() {
-            while let Some((departures, packet)) = self.media.link_mut(index).and_then(Link::pop_departures) {
-                self.count_late_departures((index, 0), &packet, departures);
-            }
-            while let Some((packet, cause)) = self.media.link_mut(index).and_then(Link::pop_drop) {
-                self.count_late_drop((index, 0), &packet, cause);
+            while let Some(report) = self.media.link_mut(index).and_then(Link::next_report) {
+                match report {
+                    Report::Departed(departures, packet) => self.count_late_departures((index, 0), &packet, departures),
+                    Report::Dropped(packet, cause) => self.count_late_drop((index, 0), &packet, cause),
+                }
             }
             return;
         }

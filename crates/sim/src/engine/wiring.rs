@@ -98,7 +98,7 @@ impl Network {
         }
         let links = (0..part.links.len()).map(|link| {
             let wire = wire(part, link);
-            if link == trunk { wire.into_remote() } else { wire }
+            if link == trunk { wire.into_remote().unwrap_or_else(|wire| wire) } else { wire }
         });
         let media = Media::new(links.collect(), Vec::new());
         Ok(Network { media, flows, routes, delays: None, entries, traffic: Traffic::default() })
@@ -108,8 +108,9 @@ impl Network {
     /// that flows of other networks enter, too. No link may change afterwards.
     pub fn shorten_ways(&mut self, is_shared: impl Fn(usize) -> bool) {
         let Network { media, routes, flows, .. } = self;
-        let only_delays: Vec<bool> =
-            (0..media.len()).map(|number| media.link_mut(number).is_some_and(|link| link.only_delays())).collect();
+        let only_delays: Vec<bool> = (0..media.len())
+            .map(|number| media.link_mut(number).is_some_and(|link| link.only_delay().is_some()))
+            .collect();
         routes.shorten(|number| only_delays[number], is_shared);
         routes.allow_answers_ahead(
             |flow| matches!(flows[flow].ends, Endpoints::Tcp { .. }),

@@ -117,7 +117,7 @@ fn packets_of_a_run_leave_a_queue_that_keeps_them_as_a_run() {
     assert_eq!(link.offer_run(at(0), full(0), 4).map(|taken| taken.count()), Some(4));
     assert_eq!(link.next_event(), at(11 * MS), "nothing of it comes out earlier");
     link.advance(at(3 * MS));
-    let (departures, first) = link.pop_departures().unwrap();
+    let Some(Report::Departed(departures, first)) = link.next_report() else { panic!("packets have left") };
     assert_eq!((first, departures.next(), departures.count()), (full(0), at(MS), 4));
     let mut packet = TestPacket::default();
     assert_eq!(link.take_plain(at(11 * MS), &mut packet), Some((at(12 * MS), 3)));

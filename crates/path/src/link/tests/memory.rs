@@ -101,7 +101,7 @@ fn the_history_of_rates_takes_memory() {
 
 #[test]
 fn packets_for_a_queue_that_is_elsewhere_take_memory() {
-    let mut remote = link(twelve_megabits()).into_remote();
+    let mut remote = link(twelve_megabits()).into_remote().unwrap();
     let before = remote.memory();
     for number in 0..PACKETS {
         remote.offer(at(0), apart(number));

@@ -13,7 +13,7 @@ use crate::engine::wiring::Network;
 use crate::flow::Flow;
 use crate::packet::Packet;
 use crate::{Bounds, Growth, MemoryExceeded, RunError, tables};
-use dumbbell_path::{Media, Offered};
+use dumbbell_path::{Link, Media, Offered};
 use dumbbell_units::Time;
 
 /// Of the causes of offers at the same instant, the arrivals of packets come before the turns of flows, the lower medium first.
@@ -105,8 +105,8 @@ impl<'a> Share<'a> {
         self.engine.clock.stop_at(until);
         let turns = turns(self).map_err(|error| self.numbered(error))?;
         self.engine.events += turns;
-        if let Some(link) = self.engine.media.link_mut(self.trunk) {
-            link.swap_offered(&mut self.offered);
+        if let Some(remote) = self.engine.media.link_mut(self.trunk).and_then(Link::remote_mut) {
+            remote.swap_offered(&mut self.offered);
         }
         Ok(())
     }
@@ -114,8 +114,8 @@ impl<'a> Share<'a> {
     /// What is offered to the trunk from now on has this cause.
     #[inline]
     fn offer_because(&mut self, cause: u64) {
-        if let Some(link) = self.engine.media.link_mut(self.trunk) {
-            link.set_cause(cause);
+        if let Some(remote) = self.engine.media.link_mut(self.trunk).and_then(Link::remote_mut) {
+            remote.set_cause(cause);
         }
     }
 

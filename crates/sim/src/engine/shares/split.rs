@@ -98,7 +98,7 @@ impl Split {
         let trunk = *first.forward.iter().find(has_rate).ok_or(Unsplit::NoTrunk)?;
         let config = &scenario.links[trunk].config;
         let LinkRate::Constant(rate) = config.rate else { return Err(Unsplit::NoTrunk) };
-        let is_simple = scenario.links[trunk].stands_alone() && wire::<Packet>(scenario, trunk).can_be_remote();
+        let is_simple = scenario.links[trunk].stands_alone() && wire::<Packet>(scenario, trunk).into_remote().is_ok();
         let is_slow = rate > 0 && SMALLEST_PACKET_BITS * 1_000_000_000 >= rate;
         if !is_simple || !is_slow || config.delay.base == Duration::ZERO || users[trunk] != scenario.flows.len() {
             return Err(Unsplit::NoTrunk);
@@ -116,7 +116,7 @@ impl Split {
                 continue;
             }
             let is_late = !self.is_shared[number] || link.config.delay.base > Duration::ZERO;
-            if !link.stands_alone() || !wire::<Packet>(scenario, number).only_delays() || !is_late {
+            if !link.stands_alone() || wire::<Packet>(scenario, number).only_delay().is_none() || !is_late {
                 return Err(Unsplit::NotOnlyDelay(link.config.name.clone()));
             }
         }

@@ -9,12 +9,10 @@
 //! updates it with
 //!
 //! ```text
-//! DUMBBELL_UPDATE_SNAPSHOTS=1 cargo test -p dumbbell-path --test grid
+//! DUMBBELL_UPDATE_SNAPSHOTS=1 cargo test -p dumbbell-path --lib grid
 //! ```
 //!
 //! and the difference is part of its review.
-
-#![allow(clippy::unwrap_used, reason = "these are tests")]
 
 #[path = "../../../../tests/snapshots/digest.rs"]
 mod digest;
@@ -24,9 +22,9 @@ mod tables;
 mod traffic;
 mod wifi;
 
+use crate::wifi::AccessCategory;
+use crate::{Delay, Impairments, LinkConfig, LinkContext, LinkRate, LossRecipe, QueueLimit, QueueRecipe};
 use digest::Digest;
-use dumbbell_path::wifi::AccessCategory;
-use dumbbell_path::{Delay, Impairments, LinkConfig, LinkContext, LinkRate, LossRecipe, QueueLimit, QueueRecipe};
 use dumbbell_units::Rate;
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -48,12 +46,12 @@ fn table_of(json: &str) -> (String, Map<String, Value>) {
 
 fn queue(json: &str, limit: QueueLimit) -> QueueRecipe {
     let (kind, table) = table_of(json);
-    dumbbell_path::queue::catalog().resolve(&kind, &table, &context(limit)).unwrap()
+    crate::queue::catalog().resolve(&kind, &table, &context(limit)).unwrap()
 }
 
 fn loss(json: &str) -> LossRecipe {
     let (kind, table) = table_of(json);
-    dumbbell_path::loss::catalog().resolve(&kind, &table, &context(QueueLimit::default())).unwrap()
+    crate::loss::catalog().resolve(&kind, &table, &context(QueueLimit::default())).unwrap()
 }
 
 fn plain() -> LinkConfig {
@@ -98,10 +96,10 @@ fn every_queue_decides_as_it_did() {
 #[test]
 fn every_kind_of_queue_and_of_loss_has_a_place_here() {
     let has = |tables: &[&str], kind: &str| tables.iter().any(|table| table.contains(&format!("\"kind\": \"{kind}\"")));
-    for kind in dumbbell_path::queue::catalog().kinds() {
+    for kind in crate::queue::catalog().kinds() {
         assert!(has(&options::QUEUES, kind.name), "{}", kind.name);
     }
-    for kind in dumbbell_path::loss::catalog().kinds() {
+    for kind in crate::loss::catalog().kinds() {
         assert!(has(&options::LOSSES, kind.name), "{}", kind.name);
     }
 }

@@ -1,8 +1,8 @@
 //! What links can be: limits, rates, queues, and everything else.
 
-use crate::{RATE, loss, plain, queue};
-use dumbbell_path::synth::{CellularModel, PRESETS};
-use dumbbell_path::{
+use super::{RATE, loss, plain, queue};
+use crate::synth::{CellularModel, PRESETS};
+use crate::{
     Action, Aggregate, Change, Delay, Ecn, EcnChange, EcnFault, Impairments, Jitter, JitterDistribution, Late, Level,
     LinkConfig, LinkRate, PacketEvent, Policer, QueueLimit, Reorder, Schedule, Selection, Share,
 };

@@ -1,7 +1,7 @@
 //! Packets on a grid of times through a link, and all that can be seen of them.
 
-use crate::digest::Digest;
-use dumbbell_path::{Change, Class, Dscp, Ecn, Link, LinkConfig, Offer, Packet};
+use super::digest::Digest;
+use crate::{Change, Class, Dscp, Ecn, Link, LinkConfig, Offer, Packet};
 use dumbbell_units::{Rng, Time};
 
 const PACKETS: u32 = 600;

@@ -1,11 +1,11 @@
 //! Stations and an access point on one radio channel.
 
-use crate::digest::Digest;
-use crate::options::{LOSSES, QUEUES};
-use crate::traffic::TestPacket;
-use crate::{digest_of, loss, plain, queue};
-use dumbbell_path::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
-use dumbbell_path::{Change, Ecn, LinkConfig, LinkRate, Medium, Offer, Port, QueueLimit};
+use super::digest::Digest;
+use super::options::{LOSSES, QUEUES};
+use super::traffic::TestPacket;
+use super::{digest_of, loss, plain, queue};
+use crate::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
+use crate::{Change, Ecn, LinkConfig, LinkRate, Medium, Offer, Port, QueueLimit};
 use dumbbell_units::{Duration, Rng, Time};
 use serde_json::{Map, Value};
 
