@@ -11,40 +11,62 @@ use dumbbell_units::Time;
 
 impl Engine<'_> {
     /// A packet of `flow` and of `size` bytes enters a hop. `write` writes it to where it stays: a copy of what was written a moment
-    /// ago in smaller parts would have to wait for them.
+    /// ago in smaller parts would have to wait for them. Returns when it will have left the hop, and its copy if there is one, as far
+    /// as that is known, and how many of them the hop has taken.
     #[inline(always)]
-    pub(super) fn enter(&mut self, hop: Hop, flow: u32, size: u16, write: impl Fn(&mut Packet)) {
+    pub(super) fn enter(&mut self, hop: Hop, flow: u32, size: u16, write: impl Fn(&mut Packet)) -> (Option<Time>, u32) {
         let written = || {
             let mut packet = Packet::default();
             write(&mut packet);
             packet
         };
         if hop.is_delay_leg {
-            return self.enter_leg(self.now, hop.medium(), (size, 1), &write);
+            self.enter_leg(self.now, hop.medium(), (size, 1), &write);
+            return (None, 1);
         }
-        let Some(link) = self.media.link_mut(hop.medium()) else {
-            self.enter_told(hop, written());
-            return;
-        };
+        let Some(link) = self.media.link_mut(hop.medium()) else { return self.enter_shared(hop, written()) };
         if link.reads_acks() {
             link.read_ack(written().pure_ack(&self.sacks));
         }
-        match link.offer_written(self.now, u32::from(size), &write) {
-            Offer::Accepted { departs: Some(departs) } => {
-                if hop.is_bottleneck && !link.decides_late() {
+        let entered = match link.offer_written(self.now, u32::from(size), &write) {
+            Offer::Accepted { departs } => {
+                if let Some(departs) = departs
+                    && hop.is_bottleneck
+                    && !link.decides_late()
+                {
                     self.flows[flow as usize].traffic.count_departure(size, departs, self.measured);
                 }
+                (departs, 1)
             }
-            Offer::Accepted { departs: None } => {}
-            Offer::Dropped(_) => self.count_drop(&written()),
-            Offer::Duplicated { departs } => {
-                let packet = written();
-                self.count_known_departure(hop, &packet, departs);
-                self.enter_copy(hop, packet);
+            Offer::Dropped(_) => {
+                self.count_drop(&written());
+                (None, 0)
             }
-        }
+            Offer::Duplicated { departs } => self.enter_twice(hop, written(), departs),
+        };
         let next = self.settle_medium(hop.medium());
         self.medium_agenda.advance(hop.medium(), next);
+        entered
+    }
+
+    /// [`enter`](Self::enter) for a medium that several share.
+    #[inline(never)]
+    fn enter_shared(&mut self, hop: Hop, packet: Packet) -> (Option<Time>, u32) {
+        self.read_ack(hop, &packet);
+        let entered = match self.media.get_mut(hop.medium()).offer(self.now, hop.port, packet) {
+            Offer::Accepted { departs } => {
+                self.count_known_departure(hop, &packet, departs);
+                (departs, 1)
+            }
+            Offer::Dropped(_) => {
+                self.count_drop(&packet);
+                (None, 0)
+            }
+            Offer::Duplicated { departs } => self.enter_twice(hop, packet, departs),
+        };
+        let next = self.settle_medium(hop.medium());
+        self.medium_agenda.set(hop.medium(), next);
+        entered
     }
 
     /// [`enter`](Self::enter) for a packet that has been written.
@@ -133,10 +155,10 @@ impl Engine<'_> {
         self.medium_agenda.advance(hop.medium(), next);
     }
 
-    /// Hands the copy of a packet to the medium that has duplicated it; returns when the copy will have left it, if that is
-    /// known.
+    /// A medium has duplicated a packet, which leaves it at `departs`: the copy enters, too.
     #[cold]
-    pub(super) fn enter_copy(&mut self, hop: Hop, packet: Packet) -> Option<Time> {
+    fn enter_twice(&mut self, hop: Hop, packet: Packet, departs: Option<Time>) -> (Option<Time>, u32) {
+        self.count_known_departure(hop, &packet, departs);
         let copy = match packet.attachment() {
             None => packet,
             Some(payload) if packet.kind.has_payload() => packet.with_attachment(self.payloads.copy(payload)),
@@ -147,13 +169,13 @@ impl Engine<'_> {
         }
         self.read_ack(hop, &copy);
         match self.media.get_mut(hop.medium()).offer_copy(self.now, hop.port, copy) {
-            Offer::Accepted { departs } | Offer::Duplicated { departs } => {
-                self.count_known_departure(hop, &copy, departs);
-                departs
+            Offer::Accepted { departs: last } | Offer::Duplicated { departs: last } => {
+                self.count_known_departure(hop, &copy, last);
+                (last.or(departs), 2)
             }
             Offer::Dropped(_) => {
                 self.count_drop(&copy);
-                None
+                (departs, 1)
             }
         }
     }
@@ -173,37 +195,6 @@ impl Engine<'_> {
         if let Some(departs) = departs.filter(|_| is_known) {
             self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
         }
-    }
-
-    /// A packet enters a hop; returns when it will have left that, and its copy if there is one, as far as that is known, and how
-    /// many of them the hop has taken.
-    #[inline(never)]
-    pub(super) fn enter_told(&mut self, hop: Hop, packet: Packet) -> (Time, u32) {
-        if hop.is_delay_leg {
-            self.enter_leg(self.now, hop.medium(), (packet.size, 1), |place| *place = packet);
-            return (self.now, 1);
-        }
-        let mut accepted = 1;
-        self.read_ack(hop, &packet);
-        let departs = match self.media.get_mut(hop.medium()).offer(self.now, hop.port, packet) {
-            Offer::Accepted { departs } => {
-                self.count_known_departure(hop, &packet, departs);
-                departs
-            }
-            Offer::Dropped(_) => {
-                self.count_drop(&packet);
-                accepted = 0;
-                None
-            }
-            Offer::Duplicated { departs } => {
-                self.count_known_departure(hop, &packet, departs);
-                accepted = 2;
-                self.enter_copy(hop, packet).or(departs)
-            }
-        };
-        let next = self.settle_medium(hop.medium());
-        self.medium_agenda.set(hop.medium(), next);
-        (departs.unwrap_or(self.now), accepted)
     }
 
     /// Counts what a medium reports late; returns when it has something to do next.

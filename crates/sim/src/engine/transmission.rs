@@ -118,11 +118,12 @@ impl Engine<'_> {
         let (flow, kind) = (flow_number(index), self.flows[index].data);
         let Route { forward_rest, header, .. } = *self.routes.of(index);
         let mut accepted = 0;
-        let departs = burst.fold(self.now, |_, segment| {
-            let packet = Packet::data(flow, forward_rest, header, segment);
-            let (departs, packets) = self.enter_told(hop, packet.of_kind(kind));
+        let now = self.now;
+        let departs = burst.fold(now, |_, segment| {
+            let packet = Packet::data(flow, forward_rest, header, segment).of_kind(kind);
+            let (departs, packets) = self.enter(hop, flow, packet.size, |place| *place = packet);
             accepted += packets;
-            departs
+            departs.unwrap_or(now)
         });
         let Flow { ends: Endpoints::Tcp { sender, .. }, device, .. } = &mut self.flows[index] else { return };
         if device.is_some() {
