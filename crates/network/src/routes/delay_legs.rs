@@ -25,15 +25,18 @@ impl Routes {
         legs
     }
 
-    /// For each medium whether it does more than to carry packets: throughput is measured there, or receivers answer ahead of time
-    /// over it, which sorts what enters it.
+    /// For each medium whether it does more than to carry packets: throughput is measured there, others
+    /// [pass](Self::shorten) it, which it counts, or receivers answer ahead of time over it, which sorts what enters it.
     fn has_duties(&self, media: usize) -> Vec<bool> {
         let mut has_duties = vec![false; media];
         for hop in self.hops.iter().filter(|hop| hop.is_bottleneck) {
             has_duties[hop.medium()] = true;
         }
-        for route in self.routes.iter().filter(|route| route.answers_ahead && route.passed.is_none()) {
-            has_duties[route.first_reverse.medium()] = true;
+        for route in &self.routes {
+            match route.passed {
+                Some(passed) => has_duties[passed as usize] = true,
+                None => has_duties[route.first_reverse.medium()] |= route.answers_ahead,
+            }
         }
         has_duties
     }
@@ -90,5 +93,12 @@ mod tests {
         assert_eq!(legs(&[&[1, 2], &[1, 3]], &[0, 1]), [0; 0], "two need no calendar");
         assert_eq!(legs(&[&[5, 2], &[5, 3], &[5, 4]], &[0, 5]), [0; 0], "those with a lower number come first");
         assert_eq!(legs(&[&[1, 2], &[1, 3], &[1, 4], &[4, 5], &[6], &[7]], &[0, 1]), [2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn a_link_that_some_pass_and_others_enter_is_no_delay_leg() {
+        let mut routes = routes(&[&[1, 2], &[1, 3], &[1], &[4], &[5]]);
+        routes.shorten(|number| number > 0, |_| false);
+        assert_eq!(routes.take_delay_legs(|number| number > 0), [2, 3, 4, 5]);
     }
 }
