@@ -91,12 +91,12 @@ impl RttSource {
         }
     }
 
-    /// The round-trip times that an ACK gives at `now` (`tcp_ack_update_rtt`).
-    #[inline]
-    pub fn sample(&self, now: Time, delivered: &Delivered) -> Option<AckRtt> {
+    /// The round-trip times that an ACK gives at `now`, which is `now_us` (`tcp_ack_update_rtt`).
+    #[inline(always)]
+    pub fn sample(&self, now: Time, now_us: u64, delivered: &Delivered) -> Option<AckRtt> {
         let both = |rtt_us| AckRtt { rtt_us, latest_us: rtt_us };
         match self {
-            RttSource::Departures { has_timestamps } => from_departures(now.as_micros(), delivered).or_else(|| {
+            RttSource::Departures { has_timestamps } => from_departures(now_us, delivered).or_else(|| {
                 let tells = *has_timestamps && delivered.covers_data;
                 echoed_rtt_us(now, delivered.echo).filter(|_| tells).map(both)
             }),
@@ -128,7 +128,7 @@ impl RttSource {
 
 /// From the departures of what was sent once. For the smoothed RTT what the cumulative ACK delivers comes first and
 /// what SACK blocks deliver second; for the controller it is the other way round.
-#[inline]
+#[inline(always)]
 fn from_departures(now_us: u64, delivered: &Delivered) -> Option<AckRtt> {
     let acked = delivered.acked.filter(|_| !delivered.covers_retransmitted);
     let first = acked.or(delivered.sacked)?;
@@ -171,7 +171,7 @@ mod tests {
     const SACKED: Option<SentSpan> = Some(SentSpan { first_us: 40_000, last_us: 60_000 });
 
     fn rtt(source: &RttSource, delivered: Delivered) -> Option<(u64, u64)> {
-        source.sample(us(100_400), &delivered).map(|rtt| (rtt.rtt_us, rtt.latest_us))
+        source.sample(us(100_400), 100_400, &delivered).map(|rtt| (rtt.rtt_us, rtt.latest_us))
     }
 
     #[test]

@@ -47,6 +47,7 @@ impl RoundTrip {
         if !(maybe_delayed && shown_us > u64::from(self.min.get())) {
             self.min.update(now_us, (shown_us as u32).max(1));
         }
+        self.source.note_shown(shown_us as u32);
         shown_us
     }
 
@@ -71,12 +72,6 @@ impl RoundTrip {
     #[inline]
     pub fn source(&self) -> &RttSource {
         &self.source
-    }
-
-    /// Where samples come from, which remembers what the controller is shown.
-    #[inline]
-    pub fn source_mut(&mut self) -> &mut RttSource {
-        &mut self.source
     }
 }
 

@@ -220,11 +220,17 @@ impl Ack {
     /// Blocks that fit an ACK without timestamps; with them one fewer.
     pub const MAX_SACK_BLOCKS: usize = 4;
 
-    /// The same without options, if it has none.
+    /// What it tells besides its options.
+    #[inline]
+    pub fn cumulative(&self) -> CumulativeAck {
+        let &Ack { ack, ece, window, sent_at, echo, .. } = self;
+        CumulativeAck { ack, ece, window, sent_at, echo }
+    }
+
+    /// All that it tells, if it has no options.
     #[inline]
     pub fn without_options(&self) -> Option<CumulativeAck> {
-        let &Ack { ack, ece, window, sent_at, echo, sack_count, marks, .. } = self;
-        (sack_count == 0 && marks.is_none()).then_some(CumulativeAck { ack, ece, window, sent_at, echo })
+        (self.sack_count == 0 && self.marks.is_none()).then(|| self.cumulative())
     }
 
     /// The valid blocks.

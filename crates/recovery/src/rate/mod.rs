@@ -7,6 +7,9 @@
 //! that is, and what happens to samples whose interval is too short, has changed over the years and differs in ns-3;
 //! [`RateSampler`] is one of these rules, chosen when a connection begins. QUIC's sampler has a state and a type of its
 //! own, [`ChromiumSampler`].
+//!
+//! An ACK is `in_order` if the rule is Linux's and the ACK delivers one run of segments that were sent once, the last of
+//! which was not sent in the first microsecond of a run: then that one is the source, whatever else a rule asks for.
 
 mod ack_points;
 mod app_limited;
@@ -77,12 +80,6 @@ impl RateSampler {
         RateSampler::new(Rule::Ns3(Box::new(Ns3::new(true))))
     }
 
-    /// Whether the rule is Linux's since 5.19.
-    #[inline]
-    pub fn is_linux(&self) -> bool {
-        matches!(self.rule, Rule::Linux)
-    }
-
     /// When the source of the latest sample was sent, or the segment that restarted an empty pipe (`first_tx_mstamp`).
     #[inline]
     pub fn first_tx_us(&self) -> u64 {
@@ -122,14 +119,19 @@ impl RateSampler {
         }
     }
 
-    /// An ACK arrives: the sample begins anew, with no source.
+    /// An ACK arrives: the sample begins anew, with no source. One `in_order` will get a source, which sets everything else.
     #[inline(always)]
-    pub fn begin_ack(&mut self, sample: &mut RateSample, prior_in_flight: u32, is_ece: bool) {
-        self.source.end = 0;
-        *sample = RateSample { prior_in_flight, is_ece, ..RateSample::invalid() };
-        if let Rule::Ns3(ns3) = &self.rule {
-            ns3.begin_ack(sample);
+    pub fn begin_ack(&mut self, sample: &mut RateSample, prior_in_flight: u32, is_ece: bool, in_order: bool) {
+        if !in_order {
+            self.source.end = 0;
+            *sample = RateSample::invalid();
+            if let Rule::Ns3(ns3) = &self.rule {
+                ns3.begin_ack(sample);
+            }
         }
+        sample.prior_in_flight = prior_in_flight;
+        sample.is_ece = is_ece;
+        sample.is_acking_tlp = false;
     }
 
     /// Segment `seq` was delivered (`tcp_rate_skb_delivered`).
@@ -152,15 +154,23 @@ impl RateSampler {
 
     /// The segments of `first..end`, each sent once and one after the other, were delivered.
     #[inline(always)]
-    pub fn run_delivered(&mut self, sample: &mut RateSample, board: &Scoreboard, first: u32, end: u32, now_us: u64) {
-        if !self.is_linux() {
-            return self.each_delivered(sample, board, first, end, now_us);
-        }
+    pub fn run_delivered(
+        &mut self,
+        sample: &mut RateSample,
+        board: &Scoreboard,
+        (first, end): (u32, u32),
+        now_us: u64,
+        in_order: bool,
+    ) {
         // Of segments in the order of their transmission only the last one can be Linux's source.
         let last = board.get(end - 1);
-        let is_newer = sample.prior_delivered == 0 || linux::is_newer(&self.source, last, end - 1);
-        if last.delivered_us != 0 && is_newer {
+        debug_assert!(!in_order || (matches!(self.rule, Rule::Linux) && last.delivered_us != 0));
+        if in_order {
             self.take(sample, last, end - 1);
+        } else if !matches!(self.rule, Rule::Linux) {
+            self.each_delivered(sample, board, first, end, now_us);
+        } else {
+            self.skb_delivered(sample, last, end - 1, now_us);
         }
     }
 
@@ -172,8 +182,8 @@ impl RateSampler {
     }
 
     /// Makes segment `seq` the source of this ACK's sample.
-    #[inline]
-    pub fn take(&mut self, sample: &mut RateSample, record: &Record, seq: u32) {
+    #[inline(always)]
+    fn take(&mut self, sample: &mut RateSample, record: &Record, seq: u32) {
         sample.prior_delivered = record.delivered;
         sample.prior_mstamp_us = record.delivered_us;
         sample.is_app_limited = record.has(flag::APP_LIMITED);
@@ -186,11 +196,18 @@ impl RateSampler {
 
     /// Completes the sample of an ACK that delivered `delivered` packets and showed `losses` (`tcp_rate_gen`). With
     /// `reneged` the receiver has dropped what it had acknowledged.
-    #[inline]
-    pub fn generate(&mut self, sample: &mut RateSample, view: &View, delivered: u32, losses: u32, reneged: bool) {
+    #[inline(always)]
+    pub fn generate(
+        &mut self,
+        sample: &mut RateSample,
+        view: &View,
+        (delivered, losses): (u32, u32),
+        reneged: bool,
+        in_order: bool,
+    ) {
         sample.acked_sacked = delivered;
         sample.losses = losses;
-        if sample.prior_mstamp_us == 0 || reneged {
+        if !in_order && (sample.prior_mstamp_us == 0 || reneged) {
             sample.delivered = -1;
             sample.interval_us = -1;
             if let Rule::Ns3(ns3) = &self.rule {
@@ -200,19 +217,9 @@ impl RateSampler {
         }
         self.count(sample, view);
         match &mut self.rule {
-            Rule::Linux | Rule::LinuxOld => linux::measure(sample, view),
-            Rule::Ns3(ns3) => ns3.measure(sample, view.min_rtt_us),
+            Rule::Ns3(ns3) if !in_order => ns3.measure(sample, view.min_rtt_us),
+            _ => linux::measure(sample, view),
         }
-    }
-
-    /// [`generate`](Self::generate) under Linux's rule for an ACK of the fast path, which delivered `delivered` packets
-    /// and showed no loss.
-    #[inline(always)]
-    pub fn generate_in_order(&self, sample: &mut RateSample, view: &View, delivered: u32) {
-        sample.acked_sacked = delivered;
-        sample.losses = 0;
-        self.count(sample, view);
-        linux::measure(sample, view);
     }
 
     /// What was delivered, lost and marked since the source of the sample was sent.

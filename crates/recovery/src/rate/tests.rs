@@ -33,16 +33,16 @@ impl Lab {
     /// The cumulative ACK covers everything below `ack`; packets delivered, and over how long.
     fn ack(&mut self, now_us: u64, ack: u32) -> (i32, i64) {
         self.view.mstamp_us = now_us;
-        self.sampler.begin_ack(&mut self.sample, self.view.in_flight(), false);
+        self.sampler.begin_ack(&mut self.sample, self.view.in_flight(), false, false);
         let (first, acked) = (self.board.una(), ack - self.board.una());
         if acked > 0 {
-            self.sampler.run_delivered(&mut self.sample, &self.board, first, ack, now_us);
+            self.sampler.run_delivered(&mut self.sample, &self.board, (first, ack), now_us, false);
             self.board.pop_originals(ack);
             self.view.packets_out -= acked;
             self.view.delivered += u64::from(acked);
             self.view.delivered_mstamp_us = now_us;
         }
-        self.sampler.generate(&mut self.sample, &self.view, acked, 0, false);
+        self.sampler.generate(&mut self.sample, &self.view, (acked, 0), false, false);
         (self.sample.delivered, self.sample.interval_us)
     }
 }
@@ -158,20 +158,52 @@ fn a_receiver_that_reneges_gives_no_sample() {
     let mut lab = Lab::new(RateSampler::linux());
     lab.send(10_000, 2);
     let mut sample = RateSample::default();
-    lab.sampler.begin_ack(&mut sample, 2, false);
-    lab.sampler.run_delivered(&mut sample, &lab.board, 0, 1, 70_000);
-    lab.sampler.generate(&mut sample, &lab.view, 1, 0, true);
+    lab.sampler.begin_ack(&mut sample, 2, false, false);
+    lab.sampler.run_delivered(&mut sample, &lab.board, (0, 1), 70_000, false);
+    lab.sampler.generate(&mut sample, &lab.view, (1, 0), true, false);
     assert_eq!((sample.delivered, sample.interval_us), (-1, -1));
 }
 
-#[test]
-fn an_ack_in_good_order_has_the_sample_that_every_way_gives() {
-    let mut lab = Lab::new(RateSampler::linux());
+/// How the sampler hears of what an ACK delivers.
+#[derive(Clone, Copy)]
+enum Told {
+    OneByOne,
+    AsRun,
+    InOrder,
+}
+
+/// The sample of an ACK of three segments, and the sampler afterwards.
+fn after_a_run(sampler: RateSampler, told: Told) -> String {
+    let mut lab = Lab::new(sampler);
     lab.send(10_000, 4);
-    let mut short = lab.sampler.clone();
-    let mut sample = RateSample::invalid();
-    short.take(&mut sample, lab.board.get(2), 2);
-    let long = lab.ack(70_000, 3);
-    short.generate_in_order(&mut sample, &lab.view, 3);
-    assert_eq!((sample.delivered, sample.interval_us), long);
+    lab.view.lost = 1;
+    // What the ACK before has left.
+    let mut sample =
+        RateSample { is_retrans: true, is_acking_tlp: true, losses: 7, rtt_us: -1, ..RateSample::default() };
+    let in_order = matches!(told, Told::InOrder);
+    lab.sampler.begin_ack(&mut sample, 4, false, in_order);
+    if let Told::OneByOne = told {
+        for seq in 0..3 {
+            lab.sampler.skb_delivered(&mut sample, lab.board.get(seq), seq, 70_000);
+        }
+    } else {
+        lab.sampler.run_delivered(&mut sample, &lab.board, (0, 3), 70_000, in_order);
+    }
+    lab.view.delivered += 3;
+    lab.view.mstamp_us = 70_000;
+    lab.sampler.generate(&mut sample, &lab.view, (3, 0), false, in_order);
+    format!("{sample:?} {:?}", lab.sampler)
+}
+
+#[test]
+fn a_run_gives_the_sample_that_its_segments_give_one_by_one() {
+    for sampler in all() {
+        assert_eq!(after_a_run(sampler.clone(), Told::AsRun), after_a_run(sampler, Told::OneByOne));
+    }
+}
+
+#[test]
+fn an_ack_in_order_has_the_sample_that_any_ack_has() {
+    let linux = RateSampler::linux();
+    assert_eq!(after_a_run(linux.clone(), Told::InOrder), after_a_run(linux, Told::AsRun));
 }

@@ -1,13 +1,14 @@
-//! The way of an acknowledgement (rx) through the sender, in the order of `tcp_ack`.
+//! The way of an acknowledgement (rx) through the sender, as steps in the order of `tcp_ack`.
 //!
 //! What SACK blocks report is tagged, what the ACK covers leaves the scoreboard, the controller is told, losses are
 //! found and the state changes, timers are armed, and at the end the delivery-rate sample goes to the controller, or
-//! the window to proportional rate reduction. An expected ACK needs little of this and takes the fast path
-//! (`fast_path.rs`).
+//! the window to proportional rate reduction. `ack_slow_path` takes every step. An expected ACK takes the fast path
+//! (`fast_path.rs`), which leaves out those that can do nothing then. A step is a function, and a rule of Linux stands in
+//! one of them: steps of both paths are inlined, so that what the fast path knows of its ACK costs nothing there.
 
 use super::assembly::Retransmit;
 use super::{CaState, Sender};
-use crate::{Ack, CumulativeAck, Marks, RecoveryRule};
+use crate::{Ack, CumulativeAck, RecoveryRule};
 use dumbbell_cc::AckFlags;
 use dumbbell_recovery::ack_rtt::SentSpan;
 use dumbbell_recovery::timestamp::Timestamp;
@@ -25,8 +26,7 @@ pub(super) struct AckNews {
     pub data_sacked: bool,
     /// `FLAG_WIN_UPDATE`.
     pub window_update: bool,
-    /// The ACK has not the header that was predicted for one without options (`pred_flags`, `FLAG_SLOWPATH`). Kept for
-    /// controllers that are told.
+    /// The ACK has not the header that was predicted (`pred_flags`, `FLAG_SLOWPATH`). Kept for controllers that are told.
     pub unpredicted: bool,
     /// `FLAG_ECE`.
     pub ece: bool,
@@ -44,6 +44,20 @@ pub(super) struct AckNews {
     pub reneged: bool,
     /// `FLAG_SET_XMIT_TIMER`.
     pub set_timer: bool,
+    /// The ACK takes the [fast path](super::fast_path).
+    pub expected: bool,
+}
+
+impl AckNews {
+    /// `is_so`, which is known to be false of an expected ACK and need not be asked then.
+    #[inline(always)]
+    pub fn unless_expected(&self, is_so: impl FnOnce() -> bool) -> bool {
+        if self.expected {
+            debug_assert!(!is_so(), "an ACK took the fast path that should not have");
+            return false;
+        }
+        is_so()
+    }
 }
 
 /// The connection before the current ACK.
@@ -90,13 +104,15 @@ impl Sender {
         self.config.timestamps && ack.ack >= self.board.una() && self.recent_timestamp.is_before(ack.sent_at)
     }
 
-    /// The same for an ACK without SACK blocks and counters of marks.
+    /// [`Sender::on_ack`] for an ACK without SACK blocks and counters of marks.
     #[inline(always)]
     pub fn on_cumulative_ack(&mut self, now: Time, ack: CumulativeAck) {
         if !self.begins_ack(now, ack.ack, ack.sent_at) {
             return;
         }
-        if !(self.predicts(ack) && self.ack_fast_path(ack)) {
+        if self.predicts(ack) {
+            self.ack_fast_path(ack);
+        } else {
             self.ack_slow_path(&ack.into(), false);
         }
     }
@@ -111,6 +127,7 @@ impl Sender {
         self.refresh_clock(now);
         self.xmit.send_clock.begin_event();
         self.xmit.checks_space = true;
+        self.xmit.request = Retransmit::Nothing;
         if ack >= self.board.una() && !sent_at.is_before(self.recent_timestamp) {
             self.recent_timestamp = sent_at;
         }
@@ -121,71 +138,41 @@ impl Sender {
     /// tells.
     #[inline(never)]
     pub(super) fn ack_slow_path(&mut self, ack: &Ack, is_later: bool) {
+        let told = ack.cumulative();
         let prior = self.prior();
-        let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior.una, ..AckNews::default() };
-        self.rate.begin_ack(&mut self.sample, prior.in_flight, ack.ece);
-        if news.advanced {
-            self.timer.note_progress();
-        }
-        if ack.ack >= prior.una {
-            if self.hooks.in_ack_event {
-                news.unpredicted = ack.ece || self.stream.changes_header(prior.una, ack.window);
-            }
-            news.window_update = self.stream.update_window(ack.ack, ack.window, news.advanced) && !news.advanced;
-        }
-        let mut tagged = Tagged { sent: None, reordered_from: self.board.nxt() };
-        if ack.sack_count > 0 {
-            self.sacktag_write_queue(ack, prior.una, &mut news, &mut tagged);
-        }
-        if self.view.packets_out == 0 {
-            self.tell_of_ack(ack, &news);
-            if news.dsack {
-                self.fastretrans_alert(prior.una, 0, &mut news, ack);
-            }
-            self.ack_window_probe();
-            self.process_tlp_ack(ack, &news);
-            return;
-        }
-        self.xmit.request = Retransmit::Nothing;
-        if ack.ack < prior.una {
-            self.old_ack(ack, prior.una, &mut news);
-            return;
-        }
-
-        let acked = if news.advanced {
-            self.clean_rtx_queue(ack, &prior, tagged.sent, &mut news)
-        } else {
-            self.clean_nothing(ack, tagged.sent, &mut news);
-            0
+        let mut news = AckNews {
+            advanced: ack.ack > prior.una,
+            ece: ack.ece,
+            unpredicted: ack.sack_count > 0,
+            ..AckNews::default()
         };
-        if let Some(marks) = ack.marks {
-            self.count_marks(marks, &prior, is_later, &mut news);
+        self.begin_sample(&prior, &news);
+        self.note_progress(&news);
+        self.update_window(told, &prior, &mut news);
+        let tagged = self.sacktag_write_queue(ack, &prior, &mut news);
+        if self.view.packets_out == 0 {
+            return self.no_queue(ack, &prior, &mut news);
         }
-        self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
-        self.tell_controller(ack, acked, &news);
+        if ack.ack < prior.una {
+            return self.old_ack(ack, &prior, &mut news);
+        }
+        let acked = self.clean_rtx_queue(ack, &prior, tagged.sent, &mut news);
+        self.accecn_process(ack, is_later, &prior, &mut news);
+        self.update_reo_wnd();
+        self.tell_controller(told, acked, &news);
         self.process_tlp_ack(ack, &news);
         if let Some(dupacks) = self.dubious_dupacks(&news) {
             self.fastretrans_alert(prior.una, dupacks, &mut news, ack);
         }
-        if news.set_timer && self.restarts_timer() {
-            self.set_xmit_timer();
-        }
-        self.cong_control(&prior, &news);
+        self.restart_timer(&news);
+        let (delivered, losses) = self.newly_delivered_and_lost(&prior);
+        self.rate_gen(delivered, losses, &news);
+        self.cong_control(delivered, losses, &news);
     }
 
-    /// Adds the marks that the counters of an ACK tell of (`tcp_accecn_process`).
-    #[inline(never)]
-    #[expect(clippy::cast_possible_truncation, reason = "one ACK tells of fewer than 2^32 packets")]
-    fn count_marks(&mut self, marks: Marks, prior: &Prior, is_later: bool, news: &mut AckNews) {
-        let delivered = (self.view.delivered - prior.delivered) as u32;
-        let marked = self.marks.add(marks.ace(), marks.bytes(), delivered, self.view.mss, is_later);
-        self.view.delivered_ce += u64::from(marked);
-        news.ece = marked > 0;
-        self.sample.is_ece = news.ece;
-    }
-
+    /// The connection before an ACK.
     #[inline(always)]
-    fn prior(&self) -> Prior {
+    pub(super) fn prior(&self) -> Prior {
         Prior {
             una: self.board.una(),
             in_flight: self.view.in_flight(),
@@ -197,12 +184,78 @@ impl Sender {
         }
     }
 
+    /// The rate sample of this ACK begins.
+    #[inline(always)]
+    pub(super) fn begin_sample(&mut self, prior: &Prior, news: &AckNews) {
+        self.rate.begin_ack(&mut self.sample, prior.in_flight, news.ece, news.expected);
+    }
+
+    /// An ACK that advances ends a series of timeouts (`icsk_retransmits`).
+    #[inline(always)]
+    pub(super) fn note_progress(&mut self, news: &AckNews) {
+        if news.advanced {
+            self.timer.note_progress();
+        }
+    }
+
+    /// Takes the window that an ACK advertises (`tcp_ack_update_window`).
+    #[inline(always)]
+    pub(super) fn update_window(&mut self, ack: CumulativeAck, prior: &Prior, news: &mut AckNews) {
+        if news.unless_expected(|| ack.ack < prior.una) {
+            return;
+        }
+        if self.hooks.in_ack_event {
+            news.unpredicted |= news.ece || self.stream.changes_header(prior.una, ack.window);
+        }
+        news.window_update = self.stream.update_window(ack.ack, ack.window, news.advanced) && !news.advanced;
+    }
+
+    /// Adds the marks that the counters of an ACK tell of (`tcp_accecn_process`).
+    #[inline(always)]
+    fn accecn_process(&mut self, ack: &Ack, is_later: bool, prior: &Prior, news: &mut AckNews) {
+        if let Some(marks) = ack.marks {
+            let (delivered, _) = self.newly_delivered_and_lost(prior);
+            let marked = self.marks.add(marks.ace(), marks.bytes(), delivered, self.view.mss, is_later);
+            self.view.delivered_ce += u64::from(marked);
+            news.ece = marked > 0;
+            self.sample.is_ece = news.ece;
+        }
+    }
+
+    /// How many packets an ACK has delivered and shown to be lost (`tcp_newly_delivered`).
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "one ACK tells of fewer than 2^32 packets")]
+    fn newly_delivered_and_lost(&self, prior: &Prior) -> (u32, u32) {
+        let losses = match self.config.recovery {
+            RecoveryRule::Linux => (self.view.lost - prior.lost) as u32,
+            RecoveryRule::Ns3 => self.view.lost_out.abs_diff(prior.lost_out),
+        };
+        ((self.view.delivered - prior.delivered) as u32, losses)
+    }
+
+    /// Adapts the time for which segments may only be reordered (`tcp_rack_update_reo_wnd`).
+    #[inline(always)]
+    pub(super) fn update_reo_wnd(&mut self) {
+        self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
+    }
+
+    /// An ACK while nothing is outstanding (label `no_queue` of `tcp_ack`).
+    #[inline(never)]
+    fn no_queue(&mut self, ack: &Ack, prior: &Prior, news: &mut AckNews) {
+        self.tell_of_ack(news);
+        if news.dsack {
+            self.fastretrans_alert(prior.una, 0, news, ack);
+        }
+        self.ack_window_probe();
+        self.process_tlp_ack(ack, news);
+    }
+
     /// An ACK below `snd_una`, because a later one arrived before it. It is no duplicate, but its SACK blocks may be
     /// news (label `old_ack` of `tcp_ack`).
     #[inline(never)]
-    fn old_ack(&mut self, ack: &Ack, prior_una: u32, news: &mut AckNews) {
+    fn old_ack(&mut self, ack: &Ack, prior: &Prior, news: &mut AckNews) {
         if ack.sack_count > 0 {
-            self.fastretrans_alert(prior_una, 0, news, ack);
+            self.fastretrans_alert(prior.una, 0, news, ack);
             self.sample.interval_us = -1;
         }
     }
@@ -210,7 +263,7 @@ impl Sender {
     /// Calls the controller's hooks that come before loss detection: `pkts_acked`, which `tcp_clean_rtx_queue` ends with, and
     /// `in_ack_event`.
     #[inline(always)]
-    fn tell_controller(&mut self, ack: &Ack, acked: u32, news: &AckNews) {
+    pub(super) fn tell_controller(&mut self, ack: CumulativeAck, acked: u32, news: &AckNews) {
         if self.hooks.pkts_acked {
             if self.needs.timestamps && self.config.timestamps {
                 self.controller.ack_timestamps(ack.sent_at.bits(), ack.echo.bits());
@@ -219,18 +272,14 @@ impl Sender {
             let in_flight = self.sample.delivered_since_sent(self.view.delivered);
             self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, in_flight);
         }
-        self.tell_of_ack(ack, news);
+        self.tell_of_ack(news);
     }
 
     /// Tells the controller of an ACK (`tcp_in_ack_event`). A duplicate without SACK blocks has the header that was predicted.
     #[inline(always)]
-    fn tell_of_ack(&mut self, ack: &Ack, news: &AckNews) {
+    fn tell_of_ack(&mut self, news: &AckNews) {
         if self.hooks.in_ack_event {
-            let flags = AckFlags {
-                slow_path: ack.sack_count > 0 || news.unpredicted,
-                ece: news.ece,
-                window_update: news.window_update,
-            };
+            let flags = AckFlags { slow_path: news.unpredicted, ece: news.ece, window_update: news.window_update };
             self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
     }
@@ -265,57 +314,50 @@ impl Sender {
         is_dubious.then(|| u32::from(!news.advanced && !is_no_duplicate && !news.dsack))
     }
 
-    /// Completes the rate sample and updates window and pacing rate with it (`tcp_rate_gen`, `tcp_cong_control`).
+    /// Completes the rate sample of an ACK, which ends an application-limited phase when everything sent in it is delivered
+    /// (`tcp_rate_gen`).
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "one ACK tells of fewer than 2^32 packets")]
-    fn cong_control(&mut self, prior: &Prior, news: &AckNews) {
-        let delivered = (self.view.delivered - prior.delivered) as u32;
-        let losses = match self.config.recovery {
-            RecoveryRule::Linux => (self.view.lost - prior.lost) as u32,
-            RecoveryRule::Ns3 => self.view.lost_out.abs_diff(prior.lost_out),
-        };
-        self.end_app_limit();
-        if delivered > 0 {
-            self.view.delivered_mstamp_us = self.view.mstamp_us;
-        }
-        self.rate.generate(&mut self.sample, &self.view, delivered, losses, news.reneged);
-        if self.full_control {
-            self.leave_to_controller();
-        } else if self.view.in_reduction() {
-            self.reduce_cwnd(delivered, losses, news.advanced);
-            self.update_pacing_rate();
-        } else {
-            if news.data_acked || (self.detector.reordering.has_grown() && news.data_sacked) {
-                self.cong_avoid(delivered);
-                if self.needs.reductions && self.controller.begins_reduction() {
-                    self.enter_cwr(false);
-                }
-            }
-            self.update_pacing_rate();
-        }
-    }
-
-    /// Ends the application-limited phase when everything sent in it is delivered (the beginning of `tcp_rate_gen`).
-    #[inline(always)]
-    pub(super) fn end_app_limit(&mut self) {
+    pub(super) fn rate_gen(&mut self, delivered: u32, losses: u32, news: &AckNews) {
         if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
             self.control.app_limited = 0;
         }
+        if delivered > 0 {
+            self.view.delivered_mstamp_us = self.view.mstamp_us;
+        }
+        self.rate.generate(&mut self.sample, &self.view, (delivered, losses), news.reneged, news.expected);
+    }
+
+    /// Updates window and pacing rate (`tcp_cong_control`): by a controller that owns both, by proportional rate reduction, or
+    /// by the controller's growth.
+    #[inline(always)]
+    pub(super) fn cong_control(&mut self, delivered: u32, losses: u32, news: &AckNews) {
+        if self.full_control {
+            return self.leave_to_controller();
+        }
+        if news.unless_expected(|| self.view.in_reduction()) {
+            self.reduce_cwnd(delivered, losses, news.advanced);
+        } else if news.data_acked || (self.detector.reordering.has_grown() && news.data_sacked) {
+            self.cong_avoid(delivered);
+        }
+        self.update_pacing_rate();
     }
 
     /// Lets a controller that owns window and pacing rate set them (`cong_control` of `struct tcp_congestion_ops`).
-    #[inline]
-    pub(super) fn leave_to_controller(&mut self) {
+    #[inline(always)]
+    fn leave_to_controller(&mut self) {
         let unsent = self.queued_segments() > 0;
         self.view.no_unsent_data = !unsent;
         self.view.receive_window_full = unsent && self.board.nxt() >= self.stream.window_end;
         self.controller.cong_control(&self.view, &mut self.control, &self.sample);
     }
 
-    /// Lets the controller grow the window (`tcp_cong_avoid`).
-    #[inline]
-    pub(super) fn cong_avoid(&mut self, delivered: u32) {
+    /// Lets the controller grow the window, or begin a reduction by itself (`tcp_cong_avoid`).
+    #[inline(always)]
+    fn cong_avoid(&mut self, delivered: u32) {
         self.controller.cong_avoid(&self.view, &mut self.control, delivered);
         self.validation.note_change(self.view.jiffies);
+        if self.needs.reductions && self.controller.begins_reduction() {
+            self.enter_cwr(false);
+        }
     }
 }

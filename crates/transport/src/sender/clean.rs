@@ -6,8 +6,8 @@
 
 use super::Sender;
 use super::ack::{AckNews, Prior};
-use crate::{Ack, RecoveryRule};
-use dumbbell_recovery::ack_rtt::{AckRtt, Delivered, RttSource, SentSpan, age_us};
+use crate::{Ack, CumulativeAck, RecoveryRule};
+use dumbbell_recovery::ack_rtt::{Delivered, RttSource, SentSpan, age_us};
 use dumbbell_recovery::scoreboard::{Record, flag};
 use dumbbell_recovery::send_stamp::Stamp;
 use dumbbell_recovery::timestamp::Timestamp;
@@ -28,7 +28,8 @@ struct Cleaned {
 
 impl Sender {
     /// Removes what the ACK covers, takes RTT samples and detects reordering (`tcp_clean_rtx_queue`). Returns how many
-    /// segments left the queue: at least one, because the ACK is above the first of them.
+    /// segments left the queue.
+    #[inline(always)]
     pub(super) fn clean_rtx_queue(
         &mut self,
         ack: &Ack,
@@ -36,16 +37,16 @@ impl Sender {
         sacked: Option<SentSpan>,
         news: &mut AckNews,
     ) -> u32 {
-        let mut cleaned = Cleaned {
-            segments: 0,
-            sent: SentSpan { first_us: 0, last_us: 0 },
-            reordered_from: self.board.nxt(),
-            last_was_short: false,
-        };
+        if !news.advanced {
+            self.clean_nothing(ack, sacked, news);
+            return 0;
+        }
+        let mut cleaned = Cleaned::nothing(self.board.nxt());
         while self.board.una() < ack.ack {
+            let una = self.board.una();
             let end = self.board.end_of_originals(ack.ack);
-            if self.board.una() < end {
-                self.clean_originals(end, &mut cleaned, news);
+            if una < end {
+                self.clean_originals(una, end, &mut cleaned, news);
                 continue;
             }
             let received = self.board.pop_sacked(ack.ack);
@@ -57,8 +58,7 @@ impl Sender {
             }
             self.clean_one(ack, &mut cleaned, news);
         }
-        self.view.snd_una = u64::from(self.board.una());
-        news.data_acked = true;
+        self.note_data_acked(news);
         if news.retransmitted_data_acked && !self.config.sack {
             // Segments above the hole may have arrived before the timeout: they do not prove that it was spurious.
             news.original_acked = false;
@@ -66,14 +66,38 @@ impl Sender {
         if !self.board.is_empty() && self.config.sack {
             news.reneged = self.board.get(self.board.una()).has(flag::SACKED);
         }
-        self.ack_update_rtt(ack, &cleaned, prior, sacked, news);
-        self.finish_clean(&cleaned, prior, news);
+        self.ack_update_rtt(ack.echo, &cleaned, prior, sacked, news);
+        if !self.config.sack {
+            self.remove_reno_sacks(cleaned.segments, news.ece);
+        } else if cleaned.reordered_from < prior.highest_sacked {
+            // What the ACK overtakes is judged by what was SACKed before it, the degree by what is SACKed now.
+            self.check_sack_reordering(cleaned.reordered_from);
+        }
         cleaned.segments
     }
 
-    /// The same for an ACK that covers nothing new: only SACK blocks give a round-trip time.
+    /// [`clean_rtx_queue`](Self::clean_rtx_queue) for an expected ACK: all that it covers leaves as one run, and nothing was SACKed
+    /// before.
     #[inline(always)]
-    pub(super) fn clean_nothing(&mut self, ack: &Ack, sacked: Option<SentSpan>, news: &mut AckNews) {
+    pub(super) fn clean_expected(&mut self, ack: CumulativeAck, prior: &Prior, news: &mut AckNews) -> u32 {
+        let mut cleaned = Cleaned::nothing(self.board.nxt());
+        self.clean_originals(prior.una, ack.ack, &mut cleaned, news);
+        self.note_data_acked(news);
+        self.ack_update_rtt(ack.echo, &cleaned, prior, None, news);
+        cleaned.segments
+    }
+
+    /// Segments have left the queue: the timer is to be restarted.
+    #[inline(always)]
+    fn note_data_acked(&mut self, news: &mut AckNews) {
+        self.view.snd_una = u64::from(self.board.una());
+        news.data_acked = true;
+        news.set_timer = true;
+    }
+
+    /// An ACK covers nothing new: only SACK blocks give a round-trip time.
+    #[inline(always)]
+    fn clean_nothing(&mut self, ack: &Ack, sacked: Option<SentSpan>, news: &mut AckNews) {
         let delivered =
             Delivered { acked: None, sacked, covers_data: false, covers_retransmitted: false, echo: ack.echo };
         if self.take_rtt_of(&delivered, false)
@@ -87,11 +111,10 @@ impl Sender {
         }
     }
 
-    /// Segments below `end`, each sent once and neither selectively acknowledged nor marked lost, leave as one run.
+    /// Segments from the lowest one, `seq`, to `end`, each sent once and neither selectively acknowledged nor marked lost, leave as one run.
     /// They lie in the order of their transmission, so only the last one matters to RACK.
     #[inline(always)]
-    fn clean_originals(&mut self, end: u32, cleaned: &mut Cleaned, news: &mut AckNews) {
-        let seq = self.board.una();
+    fn clean_originals(&mut self, seq: u32, end: u32, cleaned: &mut Cleaned, news: &mut AckNews) {
         let count = end - seq;
         let last = self.board.get(end - 1);
         let last_sent = last.sent;
@@ -101,11 +124,11 @@ impl Sender {
         news.original_acked |= seq < self.high_seq;
         self.view.packets_out -= count;
         // Without SACK duplicate ACKs have counted some of them already, and time is no judge.
-        if self.config.sack {
+        if !news.unless_expected(|| !self.config.sack) {
             self.count_delivered(count, news.ece);
             self.advance_rack(end - 1, last_sent, false);
         }
-        self.rate.run_delivered(&mut self.sample, &self.board, seq, end, self.view.mstamp_us);
+        self.rate.run_delivered(&mut self.sample, &self.board, (seq, end), self.view.mstamp_us, news.expected);
         self.board.pop_originals(end);
     }
 
@@ -153,27 +176,28 @@ impl Sender {
     #[inline(always)]
     fn ack_update_rtt(
         &mut self,
-        ack: &Ack,
+        echo: Timestamp,
         cleaned: &Cleaned,
         prior: &Prior,
         sacked: Option<SentSpan>,
         news: &AckNews,
     ) {
+        let has_originals = !news.unless_expected(|| cleaned.sent.first_us == 0);
         let delivered = Delivered {
-            acked: (cleaned.sent.first_us != 0).then_some(cleaned.sent),
+            acked: has_originals.then_some(cleaned.sent),
             sacked,
             covers_data: news.data_acked,
             covers_retransmitted: news.retransmitted_data_acked,
-            echo: ack.echo,
+            echo,
         };
-        let maybe_delayed = matches!(self.rtt.source(), RttSource::Departures { .. })
-            && delivered.acked.is_some()
-            && !news.retransmitted_data_acked
-            && cleaned.segments == 1
+        let maybe_delayed = cleaned.segments == 1
             && cleaned.last_was_short
+            && has_originals
+            && !news.retransmitted_data_acked
             && prior.sacked_out == 0
             && self.sample.prior_delivered + 1 == self.view.delivered
-            && !(news.data_sacked || news.ece || news.dsack);
+            && !(news.data_sacked || news.ece || news.dsack)
+            && matches!(self.rtt.source(), RttSource::Departures { .. });
         self.take_rtt_of(&delivered, maybe_delayed);
     }
 
@@ -184,41 +208,23 @@ impl Sender {
         if let Some(shown_us) = source.shown_without_sample_us() {
             self.sample.rtt_us = i64::from(shown_us);
         }
-        let Some(rtt) = source.sample(self.view.now, delivered) else { return false };
-        self.take_rtt(rtt, maybe_delayed);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a round trip of less than 71 minutes"
-        )]
-        self.rtt.source_mut().note_shown(self.sample.rtt_us as u32);
-        true
-    }
-
-    /// Takes the round-trip times of an ACK.
-    #[inline(always)]
-    pub(super) fn take_rtt(&mut self, rtt: AckRtt, maybe_delayed: bool) {
+        let Some(rtt) = source.sample(self.view.now, self.view.mstamp_us, delivered) else { return false };
         let shown_us = self.rtt.take(self.view.mstamp_us, rtt, maybe_delayed, self.board.una(), self.board.nxt());
         self.sample.rtt_us = shown_us.cast_signed();
         self.sample.is_ack_delayed = maybe_delayed;
         self.view.srtt_us_x8 = self.rtt.estimator().srtt_us_x8();
         self.view.min_rtt_us = self.rtt.min_us();
-    }
-
-    /// Detects reordering that a cumulative ACK of new data shows; the timer is to be restarted.
-    #[inline(always)]
-    fn finish_clean(&mut self, cleaned: &Cleaned, prior: &Prior, news: &mut AckNews) {
-        news.set_timer = true;
-        if !self.config.sack {
-            self.remove_reno_sacks(cleaned.segments, news.ece);
-        } else if cleaned.reordered_from < prior.highest_sacked {
-            // What the ACK overtakes is judged by what was SACKed before it, the degree by what is SACKed now.
-            self.check_sack_reordering(cleaned.reordered_from);
-        }
+        true
     }
 }
 
 impl Cleaned {
+    /// Nothing, where segments below `nxt` were sent.
+    #[inline(always)]
+    fn nothing(nxt: u32) -> Cleaned {
+        Cleaned { segments: 0, sent: SentSpan { first_us: 0, last_us: 0 }, reordered_from: nxt, last_was_short: false }
+    }
+
     /// Segments from `seq` on, sent once, from `first` to `last`, leave the queue.
     #[inline(always)]
     fn note_sent(&mut self, first: Stamp, last: Stamp, seq: u32) {

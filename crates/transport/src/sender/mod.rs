@@ -7,8 +7,8 @@
 //! | file | steps of the kernel |
 //! |---|---|
 //! | `assembly.rs` | which components a configuration means |
-//! | `ack.rs` | `tcp_ack`, the way of every ACK (`ack_slow_path`) |
-//! | `fast_path.rs` | the fast path of an expected ACK |
+//! | `ack.rs` | `tcp_ack` as a list of steps, `tcp_rate_gen`, `tcp_cong_control` |
+//! | `fast_path.rs` | those steps that an expected ACK takes |
 //! | `sack.rs` | `tcp_sacktag_write_queue`, DSACK |
 //! | `clean.rs` | `tcp_clean_rtx_queue`, `tcp_ack_update_rtt` |
 //! | `loss.rs` | `tcp_identify_packet_loss`, `tcp_mark_skb_lost` |
@@ -106,7 +106,7 @@ pub struct Sender {
     hooks: Hooks,
     needs: Needs,
     established: bool,
-    /// The configuration allows the [fast path](fast_path).
+    /// Expected ACKs take the [fast path](fast_path).
     may_predict: bool,
 
     board: Scoreboard,
@@ -151,7 +151,7 @@ impl Sender {
         let (view, control) = assembly::connection(&config, &*controller);
         let full_control = controller.full_control();
         Sender {
-            may_predict: fast_path::applies_to(&config, &*controller),
+            may_predict: true,
             needs: controller.needs(),
             full_control,
             hooks: controller.hooks(),
@@ -196,6 +196,7 @@ impl Sender {
         let syn_retransmits = handshake.retries;
         self.refresh_clock(now);
         self.established = true;
+        self.may_predict &= fast_path::applies_to(&self.config, now);
         self.rtt.begin(now, handshake.rtt, syn_retransmits > 0);
         self.recent_timestamp = Timestamp::at(Time::ZERO + now.since(Time::ZERO + handshake.way_back));
         self.view.srtt_us_x8 = self.rtt.estimator().srtt_us_x8();

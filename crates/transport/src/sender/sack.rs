@@ -5,7 +5,7 @@
 //! follows from it. A first block below the cumulative ACK, or inside the second block, reports a duplicate (DSACK, RFC
 //! 2883), which proves a retransmission spurious.
 
-use super::ack::{AckNews, Tagged};
+use super::ack::{AckNews, Prior, Tagged};
 use super::{CaState, Sender};
 use crate::{Ack, RecoveryRule, SackBlock};
 use dumbbell_recovery::ack_rtt::{SentSpan, age_us};
@@ -79,7 +79,17 @@ impl SackMemory {
 
 impl Sender {
     /// Tags the segments that SACK blocks report (`tcp_sacktag_write_queue`).
-    pub(super) fn sacktag_write_queue(&mut self, ack: &Ack, prior_una: u32, news: &mut AckNews, tagged: &mut Tagged) {
+    #[inline(always)]
+    pub(super) fn sacktag_write_queue(&mut self, ack: &Ack, prior: &Prior, news: &mut AckNews) -> Tagged {
+        let mut tagged = Tagged { sent: None, reordered_from: self.board.nxt() };
+        if ack.sack_count > 0 {
+            self.sacktag_blocks(ack, prior.una, news, &mut tagged);
+        }
+        tagged
+    }
+
+    #[inline(never)]
+    fn sacktag_blocks(&mut self, ack: &Ack, prior_una: u32, news: &mut AckNews, tagged: &mut Tagged) {
         let blocks = ack.sack_blocks();
         let first = blocks[0];
         let is_dsack = first.start < ack.ack
@@ -132,7 +142,7 @@ impl Sender {
         news.original_acked |= first < self.high_seq;
         tagged.sent = Some(SentSpan::extended(tagged.sent, first_sent_us, last_sent.us()));
         self.count_sacked(end - first, end, news);
-        self.rate.run_delivered(&mut self.sample, &self.board, first, end, self.view.mstamp_us);
+        self.rate.run_delivered(&mut self.sample, &self.board, (first, end), self.view.mstamp_us, false);
         end
     }
 

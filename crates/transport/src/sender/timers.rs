@@ -1,6 +1,7 @@
 //! The timers of the sender: retransmission timeout, reordering timer, tail loss probe, and the pauses of pacing and of
 //! small queues (`tcp_timer.c`).
 
+use super::ack::AckNews;
 use super::assembly::Arming;
 use super::{CaState, Sender};
 use crate::RecoveryRule;
@@ -106,31 +107,36 @@ impl Sender {
         self.set_timer(Pending::Retransmission, micros);
     }
 
-    /// Whether an ACK that advances restarts the timer. In ns-3 of the partial ACKs of a recovery only the first one
-    /// does.
-    pub(super) fn restarts_timer(&mut self) -> bool {
-        let is_partial = self.view.ca_state == CaState::Recovery;
-        let is_first = self.timer.note_partial_ack(is_partial);
-        self.config.recovery == RecoveryRule::Linux || !is_partial || is_first || self.board.is_empty()
-    }
-
     /// Arms the timer after an ACK: for a tail loss probe or for the retransmission timeout (`tcp_set_xmit_timer`).
     #[inline(always)]
-    pub(super) fn set_xmit_timer(&mut self) {
+    fn set_xmit_timer(&mut self) {
         if !self.schedule_loss_probe(true) {
             self.rearm_rto();
         }
     }
 
-    /// The same after an ACK in Open. Where the send loop that follows sends anything it schedules a probe itself, which
-    /// replaces this one: so the timer is armed when that loop is over.
+    /// Restarts the timer after an ACK that asks for it (`FLAG_SET_XMIT_TIMER`). In Open a send loop that sends anything
+    /// schedules a probe itself, which replaces this timer: so there it is armed when that loop is over.
     #[inline(always)]
-    pub(super) fn set_xmit_timer_after_loop(&mut self) {
-        if self.view.packets_out > 0 && self.tlp.is_enabled() {
+    pub(super) fn restart_timer(&mut self, news: &AckNews) {
+        if !(news.set_timer && self.restarts_timer(news)) {
+            return;
+        }
+        let is_open = !news.unless_expected(|| self.view.ca_state != CaState::Open);
+        if is_open && self.view.packets_out > 0 && self.tlp.is_enabled() {
             self.xmit.arming = Arming::Ack;
         } else {
             self.set_xmit_timer();
         }
+    }
+
+    /// Whether an ACK that advances restarts the timer. In ns-3 of the partial ACKs of a recovery only the first one
+    /// does.
+    #[inline(always)]
+    fn restarts_timer(&mut self, news: &AckNews) -> bool {
+        let is_partial = news.unless_expected(|| self.view.ca_state == CaState::Recovery);
+        let is_first = self.timer.note_partial_ack(is_partial);
+        !is_partial || self.config.recovery == RecoveryRule::Linux || is_first || self.board.is_empty()
     }
 
     /// The send loop is over and has sent something, or not.

@@ -391,13 +391,19 @@ impl Pair {
     /// Runs until everything written is acknowledged; fails when that takes longer than `limit`.
     pub fn run_to_completion(&mut self, limit: Duration) {
         let end = self.now + limit;
-        while !(self.writes.is_empty() && self.sender.is_idle()) {
+        while !self.is_done() {
             assert!(self.next_event() <= end, "not done after {limit:?}: {:?}", self.sender.view());
             self.step();
         }
     }
 
-    fn step(&mut self) {
+    /// Whether everything written is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.writes.is_empty() && self.sender.is_idle()
+    }
+
+    /// What happens next, and what leaves then.
+    pub fn step(&mut self) {
         let due = self.next_event();
         assert!(due >= self.now, "time runs backwards");
         self.now = due;
