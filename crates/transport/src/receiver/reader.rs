@@ -6,15 +6,11 @@
 //! closed (`__tcp_select_window`), so that no silly window arises. Two segments that the application has not read make the
 //! window smaller than it was told, so their ACK waits for its next read (`__tcp_ack_snd_check`).
 
-use super::{Receiver, Window};
-use crate::Ack;
 use dumbbell_path::Schedule;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
 const NANOS: u128 = 1_000_000_000;
-/// The smallest window that is told, as a part of the buffer (`__tcp_select_window`).
-const SMALLEST_PART: u32 = 16;
 
 /// What an application has read, and when it reads next.
 #[derive(Clone, Debug)]
@@ -32,7 +28,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    fn new(schedule: Arc<Schedule<u64>>, mss: u32) -> Reader {
+    pub fn new(schedule: Arc<Schedule<u64>>, mss: u32) -> Reader {
         Reader { schedule, mss: mss.into(), read: 0, clock: Time::ZERO, done: 0, is_pushed: false }
     }
 
@@ -42,7 +38,7 @@ impl Reader {
     }
 
     /// Reads what it can up to `now`, of `delivered` bytes that were there since the last call.
-    fn advance(&mut self, now: Time, delivered: u64) {
+    pub fn advance(&mut self, now: Time, delivered: u64) {
         while self.read < delivered && self.clock < now {
             let rate = self.schedule.at(self.clock);
             let until = self.schedule.next_change(self.clock).min(now);
@@ -67,7 +63,7 @@ impl Reader {
 
     /// When the next segment of `delivered` bytes has been read, or the rate changes before; [`Time::NEVER`] if nothing is
     /// there to read.
-    fn next(&self, delivered: u64) -> Time {
+    pub fn next(&self, delivered: u64) -> Time {
         if self.read == delivered {
             return Time::NEVER;
         }
@@ -79,117 +75,29 @@ impl Reader {
         }
     }
 
+    /// Bytes that it has read.
+    pub fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// A segment comes, with PSH or without.
+    pub fn note_push(&mut self, is_pushed: bool) {
+        self.is_pushed |= is_pushed;
+    }
+
+    /// Whether a segment with PSH waits for the read; it does no more.
+    pub fn take_push(&mut self) -> bool {
+        std::mem::take(&mut self.is_pushed)
+    }
+
     /// Segments that are there and not read.
-    fn unread(&self, delivered: u64) -> u32 {
+    pub fn unread(&self, delivered: u64) -> u32 {
         u32::try_from((delivered - self.read).div_ceil(self.mss)).unwrap_or(u32::MAX)
     }
 }
 
 fn nanos(nanos: u128) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-}
-
-impl Receiver {
-    /// The application reads at these rates, in bits per second; 0 is a pause, [`u64::MAX`] as fast as data comes. Before the
-    /// first segment.
-    pub fn set_reader(&mut self, schedule: Arc<Schedule<u64>>) {
-        self.rare.get_or_insert_default().reader = Some(Reader::new(schedule, self.mss));
-        self.predict();
-    }
-
-    /// Whether the application reads at a rate.
-    #[inline]
-    pub(super) fn has_reader(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| rare.reader.is_some())
-    }
-
-    /// Segments that such an application has not read at `now`; `None` where there is none.
-    #[inline]
-    pub(super) fn unread_by_reader(&mut self, now: Time) -> Option<u32> {
-        if self.has_reader() { self.read_until(now) } else { None }
-    }
-
-    // Kept apart, because most receivers have no reader.
-    #[cold]
-    fn read_until(&mut self, now: Time) -> Option<u32> {
-        let delivered = self.delivered_bytes;
-        let reader = self.rare.as_mut()?.reader.as_mut()?;
-        reader.advance(now, delivered);
-        Some(reader.unread(delivered))
-    }
-
-    /// The window to tell beside `unread` and `held` segments, where it is constant: closed rather than small.
-    pub(super) fn constant_window_beside(&self, window: u32, unread: u32, held: u32) -> Window {
-        let taken = if self.held_data_takes_window { held } else { 0 };
-        let free = window.saturating_sub(taken).saturating_sub(unread);
-        let is_silly = unread > 0 && free < (window / SMALLEST_PART).max(1);
-        Window { segments: if is_silly { 0 } else { free }, excess: 0 }
-    }
-
-    /// Segments that the window has room for, whatever was told before.
-    fn offered(&mut self, unread: u32) -> u32 {
-        let held = self.held.segments();
-        match self.constant_window {
-            Some(window) => self.constant_window_beside(window.get(), unread, held).segments,
-            None => {
-                let none = Window::default();
-                self.sizing.window_from(none, unread + held).map_or(0, |window| window.segments)
-            }
-        }
-    }
-
-    /// [`Receiver::is_urgent`] for data in order that the application reads at a rate: what only `ack_every` makes urgent waits
-    /// for its next read, unless the window is as large as it was told.
-    pub(super) fn is_urgent_before_read(&mut self, now: Time, is_pushed: bool) -> bool {
-        let unread = self.unread_by_reader(now).unwrap_or(0);
-        if let Some(reader) = self.rare.as_mut().and_then(|rare| rare.reader.as_mut()) {
-            reader.is_pushed |= is_pushed;
-        }
-        let told = self.window_edge - self.last_acked;
-        let is_urgent = self.is_urgent() && (self.quick > 0 || self.ack_now || self.offered(unread) >= told);
-        self.expect_read();
-        is_urgent
-    }
-
-    /// An ACK has left that covers everything.
-    pub(super) fn read_on(&mut self) {
-        self.take_push();
-        self.expect_read();
-    }
-
-    /// Wakes up when the application has read the next segment.
-    fn expect_read(&mut self) {
-        let reader = self.rare.as_ref().and_then(|rare| rare.reader.as_ref());
-        if let Some(reader) = reader {
-            self.exact_ack_at = self.exact_ack_at.min(reader.next(self.delivered_bytes));
-        }
-    }
-
-    /// The application may have read something by `now`; the acknowledgement that this, or a timer, causes
-    /// (`__tcp_cleanup_rbuf`).
-    pub(super) fn on_read(&mut self, now: Time) -> Option<Ack> {
-        let unread = self.unread_by_reader(now)?;
-        let read = self.rare.as_ref().and_then(|rare| rare.reader.as_ref()).map_or(0, |reader| reader.read);
-        if now >= self.round_ends_at {
-            self.finish_round(read);
-        }
-        let has_news = self.unacked_news
-            && (self.rcv_nxt - self.last_acked >= self.ack_every || self.take_push() || self.compressed_acks > 0);
-        let left = self.window_edge - self.rcv_nxt;
-        let opens = self.offered(unread) >= left.saturating_mul(2).max(1);
-        let most = self.constant_window.map_or(u32::MAX, |window| window.get());
-        if now >= self.delayed_ack_at || has_news || (opens && left.saturating_mul(2) <= most) {
-            return Some(self.acknowledge(now));
-        }
-        self.exact_ack_at = Time::NEVER;
-        self.expect_read();
-        None
-    }
-
-    fn take_push(&mut self) -> bool {
-        let reader = self.rare.as_mut().and_then(|rare| rare.reader.as_mut());
-        reader.is_some_and(|reader| std::mem::take(&mut reader.is_pushed))
-    }
 }
 
 #[cfg(test)]

@@ -64,6 +64,8 @@ pub(super) struct RightSizing {
     round_start_bytes: u64,
     /// `NEVER` before the end of the handshake.
     round_start: Time,
+    /// When the round has lasted a round trip; `NEVER` while the read that ends it is known.
+    round_ends_at: Time,
 }
 
 impl RightSizing {
@@ -89,6 +91,7 @@ impl RightSizing {
             best: limit.min(INITIAL_BEST_SEGMENTS * bytes),
             round_start_bytes: 0,
             round_start: Time::NEVER,
+            round_ends_at: Time::NEVER,
         }
     }
 
@@ -245,9 +248,20 @@ impl RightSizing {
         self.round_start = now;
     }
 
-    /// When the round has lasted `rtt`; [`Time::NEVER`] before it has begun.
-    pub(super) fn round_end(&self, rtt: Duration) -> Time {
-        self.round_start + rtt
+    /// The round lasts `rtt` from its beginning on, if that is known.
+    pub(super) fn set_round_end(&mut self, rtt: Option<Duration>) {
+        self.round_ends_at = rtt.map_or(Time::NEVER, |rtt| self.round_start + rtt);
+    }
+
+    /// When the round has lasted a round trip; [`Time::NEVER`] before it has begun, or while that is not known.
+    #[inline(always)]
+    pub(super) fn round_ends_at(&self) -> Time {
+        self.round_ends_at
+    }
+
+    /// Payload bytes of a full segment.
+    pub(super) fn mss(&self) -> u32 {
+        self.mss
     }
 
     /// Ends the round (`tcp_rcv_space_adjust`). `read` counts all bytes the application has read, `queued` those that
@@ -452,10 +466,13 @@ mod tests {
     fn a_round_lasts_as_long_as_the_round_trip_at_its_end() {
         let mut sizing = RightSizing::new(1000, 20_000, 10);
         sizing.start(Time::ZERO);
-        assert_eq!(sizing.round_end(RTT), Time::ZERO + RTT);
-        assert_eq!(sizing.round_end(RTT * 2), Time::ZERO + RTT * 2, "the queue has grown");
+        sizing.set_round_end(Some(RTT));
+        assert_eq!(sizing.round_ends_at(), Time::ZERO + RTT);
+        sizing.set_round_end(Some(RTT * 2));
+        assert_eq!(sizing.round_ends_at(), Time::ZERO + RTT * 2, "the queue has grown");
         sizing.end_round(Time::ZERO + RTT * 2, RTT * 2, 50_000, 0, 0);
-        assert_eq!(sizing.round_end(RTT), Time::ZERO + RTT * 3, "the queue has drained");
+        sizing.set_round_end(Some(RTT));
+        assert_eq!(sizing.round_ends_at(), Time::ZERO + RTT * 3, "the queue has drained");
     }
 
     #[test]

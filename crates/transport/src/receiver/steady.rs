@@ -5,7 +5,6 @@
 //! of a run can be taken at once, with the ACKs that they lead to.
 
 use super::Receiver;
-use super::predicted::Expected;
 use crate::{AdvertisedWindow, CumulativeAck, Segment};
 use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_units::{Duration, Time};
@@ -74,22 +73,15 @@ struct Step {
 }
 
 impl Receiver {
-    /// Whether everything so far has arrived and is acknowledged, and no quick ACKs are left: only then it may be in steady
-    /// state.
-    #[inline(always)]
-    pub fn is_settled(&self) -> bool {
-        self.expected == Expected::Next && self.last_acked == self.rcv_nxt && self.quick == 0
-    }
-
     /// Takes segments of a `run` whose `first` one arrives at `now`, before they arrive: all that lead to ACKs in time, if this
     /// receiver is in steady state and everything so far is acknowledged. Returns these ACKs. No timer is armed then.
     #[inline]
     pub fn take_steady(&mut self, now: Time, first: &Segment, run: &EvenRun) -> Option<SteadyAcks> {
-        let longest_gap = now.since(self.last_data_at).max(run.interval);
+        let longest_gap = now.since(self.acks.last_data_at()).max(run.interval);
         let is_steady = self.is_settled()
             && self.expects_next(first)
-            && !self.ack_now
-            && longest_gap * 2 <= self.delayed_ack_min
+            && !self.acks.is_due()
+            && self.acks.is_short(longest_gap)
             && self.rtt.has_taken(first)
             && !self.sizing.can_grow(1)
             && !self.sizing.is_short(first.len);
@@ -99,24 +91,24 @@ impl Receiver {
     /// How segments lead to ACKs in steady state, as far as that is simple.
     #[inline(always)]
     fn step(&self, now: Time, run: &EvenRun) -> Option<Step> {
-        let step = match self.ack_every {
+        let step = match self.acks.every() {
             1 => Step { segments: 1, after: Duration::ZERO, is_of_reader: false },
-            2 if run.interval >= self.read_delay => Step { segments: 2, after: run.interval, is_of_reader: false },
+            2 if run.interval >= self.reading.delay() => Step { segments: 2, after: run.interval, is_of_reader: false },
             2 if self.waits_until_read(now) => {
                 // What arrives at the instant of reading is read.
-                let others = u32::try_from(self.read_delay.as_nanos() / run.interval.as_nanos().max(1)).ok()?;
-                Step { segments: others + 1, after: self.read_delay, is_of_reader: true }
+                let others = u32::try_from(self.reading.delay().as_nanos() / run.interval.as_nanos().max(1)).ok()?;
+                Step { segments: others + 1, after: self.reading.delay(), is_of_reader: true }
             }
             _ => return None,
         };
         // Long before the delayed ACK.
-        (step.after * 2 <= self.delayed_ack_min.min(self.delayed_ack_max)).then_some(step)
+        self.acks.is_long_before_delayed(step.after).then_some(step)
     }
 
     #[inline(always)]
     fn take_steps(&mut self, now: Time, first: &Segment, run: &EvenRun) -> Option<SteadyAcks> {
         let step = self.step(now, run)?;
-        let until = run.until.min(self.round_ends_at);
+        let until = run.until.min(self.sizing.round_ends_at());
         if now >= until {
             return None;
         }
@@ -129,25 +121,23 @@ impl Receiver {
             return None;
         }
         let segments = count * step.segments;
-        let window = self.open_window();
+        let window = self.window.open(&mut self.sizing);
         let first_ack = self.rcv_nxt + step.segments;
-        if !self.moves_edge(first_ack, window) {
+        if !self.window.is_reached_by(first_ack, window) {
             return None;
         }
         self.rcv_nxt += segments;
-        self.delivered_bytes += u64::from(segments) * u64::from(first.len);
-        self.recent_timestamp = first.sent_at;
-        self.last_data_at = now + run.interval * u64::from(segments - 1);
-        self.shorten_ato(segments);
+        self.counts.deliver(u64::from(segments) * u64::from(first.len));
+        self.timestamps.replace_recent(first, first.seq);
+        self.acks.note_quick_segments(segments, now + run.interval * u64::from(segments - 1));
         self.last_acked = self.rcv_nxt;
-        self.window_edge = self.rcv_nxt.saturating_add(window.segments);
-        self.window_excess = window.excess;
-        self.acks_sent += u64::from(count);
+        self.window.set(self.rcv_nxt, window);
+        self.counts.note_acks(count);
         let at = now + step.after;
         Some(SteadyAcks {
             ack: CumulativeAck {
                 ack: first_ack,
-                ece: self.echo_congestion,
+                ece: self.ecn.echoes(),
                 window: AdvertisedWindow::new(window.segments, window.excess),
                 sent_at: Timestamp::at(at),
                 echo: Timestamp::at(first.sent_at),
@@ -158,18 +148,6 @@ impl Receiver {
             covers: step.segments,
             are_of_reader: step.is_of_reader,
         })
-    }
-
-    /// So many segments have come quickly one after the other.
-    #[inline(always)]
-    fn shorten_ato(&mut self, segments: u32) {
-        for _ in 0..segments {
-            let shorter = self.ato_of_quick_segment();
-            if shorter == self.ato {
-                return;
-            }
-            self.ato = shorter;
-        }
     }
 }
 
@@ -263,7 +241,7 @@ mod tests {
             let (same, _, one_by_one) = answers(&config, &runs, interval, false, until);
             prop_assert_eq!(acks, same);
             prop_assert_eq!(receiver.stats(), one_by_one.stats());
-            let later = |receiver: &Receiver| (receiver.last_data_at, receiver.ato, receiver.window_edge, receiver.window_excess);
+            let later = |receiver: &Receiver| (receiver.acks.last_data_at(), receiver.acks.state(), receiver.window.left_from(0));
             prop_assert_eq!(later(&receiver), later(&one_by_one), "what comes later finds the same");
         }
     }
