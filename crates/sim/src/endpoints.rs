@@ -3,7 +3,7 @@
 use dumbbell_cc::Controller;
 use dumbbell_path::{Ecn, Schedule};
 use dumbbell_transport::{
-    Endpoint, FrameCounts, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, Steer,
+    Act, Endpoint, FrameCounts, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, Steer,
     TransportConfig, probe, quic, real_time, udp,
 };
 use dumbbell_units::Time;
@@ -20,16 +20,6 @@ pub(crate) enum Endpoints {
 pub(crate) struct Ends {
     pub near: Box<dyn Endpoint>,
     pub far: Box<dyn Endpoint>,
-}
-
-/// The same call on either near end.
-macro_rules! near {
-    ($endpoints:expr, $near:ident => $call:expr) => {
-        match $endpoints {
-            Endpoints::Tcp { sender: $near, .. } => $call,
-            Endpoints::Other(Ends { near: $near, .. }) => $call,
-        }
-    };
 }
 
 impl Endpoints {
@@ -78,7 +68,7 @@ impl Endpoints {
     pub fn is_connectionless(&self) -> bool {
         match self {
             Endpoints::Tcp { .. } => false,
-            Endpoints::Other(ends) => ends.near.is_connectionless(),
+            Endpoints::Other(ends) => ends.near.report().is_connectionless,
         }
     }
 
@@ -95,8 +85,8 @@ impl Endpoints {
                 receiver.set_handshake(handshake.way_there + handshake.way_back);
             }
             Endpoints::Other(ends) => {
-                ends.near.establish(now, handshake);
-                ends.far.establish(now, handshake);
+                ends.near.on_application(now, Act::Establish(handshake));
+                ends.far.on_application(now, Act::Establish(handshake));
             }
         }
     }
@@ -109,30 +99,39 @@ impl Endpoints {
     }
 
     pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
-        near!(self, near => near.write(now, segments, last_len));
+        match self {
+            Endpoints::Tcp { sender, .. } => sender.write(now, segments, last_len),
+            Endpoints::Other(ends) => {
+                ends.near.on_application(now, Act::Write { segments, last_len });
+            }
+        }
     }
 
-    fn close(&mut self) {
-        near!(self, near => near.close());
-    }
-
-    /// The application takes back what it has written and what has not been sent once, but for what a send buffer holds; returns
-    /// how many bytes.
-    pub fn withdraw(&mut self) -> u64 {
+    /// The application takes back at `now` what it has written and what has not been sent once, but for what a send buffer holds;
+    /// returns how many bytes.
+    pub fn withdraw(&mut self, now: Time) -> u64 {
         let unsent = self.unsent_bytes();
-        self.close();
+        match self {
+            Endpoints::Tcp { sender, .. } => sender.close(),
+            Endpoints::Other(ends) => {
+                ends.near.on_application(now, Act::Close);
+            }
+        }
         unsent - self.unsent_bytes()
     }
 
     fn unsent_bytes(&self) -> u64 {
         match self {
-            Endpoints::Other(ends) => ends.near.unsent(),
+            Endpoints::Other(ends) => ends.near.report().unsent,
             Endpoints::Tcp { sender, .. } => sender.unsent_bytes(),
         }
     }
 
     pub fn is_idle(&self) -> bool {
-        near!(self, near => near.is_idle())
+        match self {
+            Endpoints::Tcp { sender, .. } => sender.is_idle(),
+            Endpoints::Other(ends) => ends.near.report().is_idle,
+        }
     }
 
     /// The sending of the near end; `None` where no controller governs it.
@@ -145,7 +144,7 @@ impl Endpoints {
                 sample: sender.last_sample(),
                 stats: sender.stats(),
             }),
-            Endpoints::Other(ends) => ends.near.sending(),
+            Endpoints::Other(ends) => ends.near.report().sending,
         }
     }
 
@@ -154,32 +153,38 @@ impl Endpoints {
     pub fn steer(&mut self, now: Time, steer: &mut Steer<'_>) -> Option<bool> {
         match self {
             Endpoints::Tcp { sender, .. } => Some(sender.steer(now, steer)),
-            Endpoints::Other(ends) => ends.near.steer(now, steer),
+            Endpoints::Other(ends) => {
+                let has_controller = ends.near.report().sending.is_some();
+                has_controller.then(|| ends.near.on_application(now, Act::Steer(steer)))
+            }
         }
     }
 
     /// What the near end has sent.
     pub fn sent(&self) -> SenderStats {
         match self {
-            Endpoints::Tcp { sender, .. } => sender.stats(),
-            Endpoints::Other(ends) => ends.near.sent(),
+            Endpoints::Tcp { sender, .. } => *sender.stats(),
+            Endpoints::Other(ends) => ends.near.report().sent.copied().unwrap_or_default(),
         }
     }
 
     /// Packets that the near end knows or takes to be lost.
     pub fn lost(&self) -> u64 {
-        match (self.sending(), self) {
-            (Some(sending), _) => sending.view.lost,
-            (None, Endpoints::Other(ends)) => ends.near.lost().unwrap_or(0),
-            (None, Endpoints::Tcp { .. }) => 0,
-        }
+        self.known_losses().unwrap_or(0)
     }
 
     /// Whether the near end hears of losses.
     pub fn knows_losses(&self) -> bool {
+        self.known_losses().is_some()
+    }
+
+    fn known_losses(&self) -> Option<u64> {
         match self {
-            Endpoints::Tcp { .. } => true,
-            Endpoints::Other(ends) => ends.near.sending().is_some() || ends.near.lost().is_some(),
+            Endpoints::Tcp { sender, .. } => Some(sender.view().lost),
+            Endpoints::Other(ends) => {
+                let report = ends.near.report();
+                report.sending.map(|sending| sending.view.lost).or(report.lost)
+            }
         }
     }
 
@@ -195,7 +200,7 @@ impl Endpoints {
     pub fn frames(&self) -> FrameCounts {
         match self {
             Endpoints::Tcp { .. } => FrameCounts::default(),
-            Endpoints::Other(ends) => ends.far.frames(),
+            Endpoints::Other(ends) => ends.far.report().frames,
         }
     }
 
@@ -203,7 +208,7 @@ impl Endpoints {
     pub fn received(&self) -> ReceiverStats {
         match self {
             Endpoints::Tcp { receiver, .. } => receiver.stats(),
-            Endpoints::Other(ends) => ends.far.received(),
+            Endpoints::Other(ends) => ends.far.report().received.copied().unwrap_or_default(),
         }
     }
 
@@ -212,13 +217,16 @@ impl Endpoints {
     pub fn memory(&self) -> u64 {
         match self {
             Endpoints::Tcp { sender, .. } => sender.memory(),
-            Endpoints::Other(ends) => ends.near.memory() + ends.far.memory(),
+            Endpoints::Other(ends) => ends.near.report().memory + ends.far.report().memory,
         }
     }
 
     #[inline]
     pub fn sender_timer(&self) -> Time {
-        near!(self, near => near.next_timer())
+        match self {
+            Endpoints::Tcp { sender, .. } => sender.next_timer(),
+            Endpoints::Other(ends) => ends.near.next_timer(),
+        }
     }
 
     #[inline]

@@ -377,10 +377,10 @@ impl Flow {
         (self.finished_at < Time::NEVER).then_some(self.finished_at)
     }
 
-    pub fn stop_writing(&mut self) {
+    pub fn stop_writing(&mut self, now: Time) {
         self.phase = Phase::Stopped;
         self.set_up = None;
-        if self.ends.withdraw() > 0 || !matches!(self.unwritten, Source::Empty) {
+        if self.ends.withdraw(now) > 0 || !matches!(self.unwritten, Source::Empty) {
             self.unwritten = Source::Cut;
         }
     }

@@ -88,7 +88,7 @@ impl Production {
     fn change(&mut self, now: Time, ends: &mut Endpoints) {
         let at = self.next_change;
         if self.rate == UNLIMITED {
-            let unsent = ends.withdraw();
+            let unsent = ends.withdraw(now);
             self.left = if self.left == ENDLESS { ENDLESS } else { unsent };
         } else {
             let done = u128::from(self.rate) * u128::from(at.since(self.clock).as_nanos());

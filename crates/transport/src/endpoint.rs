@@ -2,14 +2,15 @@
 //!
 //! An end is driven by four calls and by nothing else: a packet arrives ([`Endpoint::on_packet`]), a timer is due
 //! ([`Endpoint::on_timer`], asked for by [`Endpoint::next_timer`]), and it may transmit ([`Endpoint::poll_transmit`],
-//! until that returns `None`). Whoever drives it calls `poll_transmit` after each of the others, and after the
-//! application's. It knows no clock and no network: the same end runs in virtual time, in real time and under a fuzzer.
+//! until that returns `None`). Its application acts through [`Endpoint::on_application`], and who looks at it reads one
+//! [`Endpoint::report`]. Whoever drives it calls `poll_transmit` after each call that may change something. It knows no clock
+//! and no network: it runs in virtual time, in real time and under a fuzzer alike.
 //!
 //! Its packets are bytes that only the other end understands, and a length on the wire, which may be more than those:
 //! payload that means nothing need not be there. So a real QUIC library, a source that sends at a constant rate or a
 //! probe is one file that implements [`Endpoint`].
 //!
-//! TCP's two ends ([`Sender`](crate::Sender), [`Receiver`](crate::Receiver)) have the same four calls with types of
+//! TCP's two ends ([`Sender`](crate::Sender), [`Receiver`](crate::Receiver)) have the four calls with types of
 //! their own instead of bytes, because most packets of most experiments are theirs.
 
 use crate::{ReceiverStats, SenderStats};
@@ -109,17 +110,107 @@ pub struct Sending<'e> {
     /// The rate sample of the latest acknowledgement.
     pub sample: &'e RateSample,
     /// Counters.
-    pub stats: SenderStats,
+    pub stats: &'e SenderStats,
+}
+
+/// What a packet told the end at which it arrived. It fits two registers, because there is one for every packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    time: Duration,
+    told: Told,
+    is_idle: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Told {
+    #[default]
+    Nothing,
+    RoundTrip,
+    Frame,
+}
+
+impl News {
+    /// An answer told the round-trip time, if it did, and the other end has everything that was written, if that `is_idle`.
+    #[inline]
+    pub fn of_answer(rtt: Option<Duration>, is_idle: bool) -> News {
+        let told = if rtt.is_some() { Told::RoundTrip } else { Told::Nothing };
+        News { time: rtt.unwrap_or_default(), told, is_idle }
+    }
+
+    /// A packet has completed the frame of a picture, which took so long from the camera to the arrival of its last packet.
+    #[inline]
+    pub fn of_frame(took: Duration) -> News {
+        News { time: took, told: Told::Frame, is_idle: false }
+    }
+
+    /// The round-trip time, if the packet told one.
+    #[inline]
+    pub fn rtt(self) -> Option<Duration> {
+        (self.told == Told::RoundTrip).then_some(self.time)
+    }
+
+    /// How long the frame took that the packet has completed.
+    #[inline]
+    pub fn frame(self) -> Option<Duration> {
+        (self.told == Told::Frame).then_some(self.time)
+    }
+
+    /// Whether the other end has everything that was written.
+    #[inline]
+    pub fn is_idle(self) -> bool {
+        self.is_idle
+    }
+}
+
+/// What an end shows to those who look at it. What it has nothing to say about is left as it is by default.
+#[derive(Clone, Copy, Default)]
+pub struct Report<'e> {
+    /// Its sending, where a controller governs it.
+    pub sending: Option<Sending<'e>>,
+    /// What it has sent, if it sends data, whatever governs it.
+    pub sent: Option<&'e SenderStats>,
+    /// What it has received, if it receives data.
+    pub received: Option<&'e ReceiverStats>,
+    /// The frames whose packets it has received.
+    pub frames: FrameCounts,
+    /// Packets that it knows or takes to be lost; `None` where nobody tells it, or a controller's [view](Sending::view) does.
+    pub lost: Option<u64>,
+    /// Bytes that were written and have not been sent once.
+    pub unsent: u64,
+    /// The other end has everything that was written.
+    pub is_idle: bool,
+    /// It needs no answer of the other end before it sends. An end that does is preceded by an exchange of two
+    /// packets, as TCP's is, and [established](Act::Establish) by it.
+    pub is_connectionless: bool,
+    /// Bytes of memory that packets in flight [claim](dumbbell_units::claimed).
+    pub memory: u64,
 }
 
 /// What somebody outside of a run says to a controller at an instant: it reads the connection, and may change what the
 /// controller has, and its levers.
 pub type Steer<'s> = dyn FnMut(&mut dyn Controller, &View, &mut Control) + 's;
 
-/// One end of a flow. An end that only answers, or only measures, need not implement what follows `poll_transmit`.
+/// What an application, or somebody outside, does with an end.
+pub enum Act<'a> {
+    /// The end may send from now on.
+    Establish(Handshake),
+    /// The application hands over `segments` more packets' worth of data; the last one carries `last_len` bytes.
+    Write {
+        /// So many packets' worth.
+        segments: u32,
+        /// Bytes of the last one.
+        last_len: u16,
+    },
+    /// The application closes: what is not yet sent never will be.
+    Close,
+    /// Somebody outside speaks to the controller, and what that changes holds at once.
+    Steer(&'a mut Steer<'a>),
+}
+
+/// One end of a flow.
 pub trait Endpoint: Send {
-    /// A packet of the other end arrives.
-    fn on_packet(&mut self, now: Time, packet: Arrival<'_>);
+    /// A packet of the other end arrives; returns what it told.
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) -> News;
 
     /// The time of [`next_timer`](Self::next_timer) has come. A call before that does nothing.
     fn on_timer(&mut self, now: Time);
@@ -128,78 +219,14 @@ pub trait Endpoint: Send {
     fn next_timer(&self) -> Time;
 
     /// The next packet to put on the wire now, whose payload is appended to `payload`, which is empty; `None` when
-    /// nothing may leave before the next packet, timer or call of the application.
+    /// nothing may leave before the next packet, timer or act of the application.
     fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram>;
 
-    /// Whether it needs no answer of the other end before it sends. One that does is preceded by an exchange of two
-    /// packets, as TCP's is, and [established](Self::establish) by it.
-    fn is_connectionless(&self) -> bool {
+    /// Its application acts. Returns whether that may make a packet leave. An end that only answers need not implement it.
+    fn on_application(&mut self, _now: Time, _act: Act<'_>) -> bool {
         false
     }
 
-    /// It may send from now on.
-    fn establish(&mut self, _now: Time, _handshake: Handshake) {}
-
-    /// The application hands over `segments` more packets' worth of data; the last one carries `last_len` bytes.
-    fn write(&mut self, _now: Time, _segments: u32, _last_len: u16) {}
-
-    /// The application closes: what is not yet sent never will be.
-    fn close(&mut self) {}
-
-    /// Whether the other end has everything that was written.
-    fn is_idle(&self) -> bool {
-        false
-    }
-
-    /// Bytes that were written and have not been sent once.
-    fn unsent(&self) -> u64 {
-        0
-    }
-
-    /// The round-trip time that the latest packet to arrive told, if it told one.
-    fn rtt(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Packets that it knows or takes to be lost; `None` where nobody tells it, or a controller's [view](Sending::view) does.
-    fn lost(&self) -> Option<u64> {
-        None
-    }
-
-    /// How long the frame of a picture took, from the camera to the arrival of its last packet, that the latest packet to
-    /// arrive has completed; `None` if it has completed none.
-    fn completed_frame(&self) -> Option<Duration> {
-        None
-    }
-
-    /// The frames whose packets it has received.
-    fn frames(&self) -> FrameCounts {
-        FrameCounts::default()
-    }
-
-    /// Its sending; `None` where no controller governs it.
-    fn sending(&self) -> Option<Sending<'_>> {
-        None
-    }
-
-    /// Somebody outside speaks to its controller at `now`, and what that changes holds at once. Returns whether a lever has
-    /// changed; `None` where it has no controller.
-    fn steer(&mut self, _now: Time, _steer: &mut Steer<'_>) -> Option<bool> {
-        None
-    }
-
-    /// What it has sent; where there is a controller the counters of [`sending`](Self::sending).
-    fn sent(&self) -> SenderStats {
-        self.sending().map_or_else(SenderStats::default, |sending| sending.stats)
-    }
-
-    /// What it has received.
-    fn received(&self) -> ReceiverStats {
-        ReceiverStats::default()
-    }
-
-    /// Bytes of memory that packets in flight [claim](dumbbell_units::claimed).
-    fn memory(&self) -> u64 {
-        0
-    }
+    /// What it shows of itself.
+    fn report(&self) -> Report<'_>;
 }

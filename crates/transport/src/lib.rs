@@ -28,7 +28,7 @@ pub use config::{
 };
 pub use dumbbell_recovery::timestamp::Timestamp;
 pub use ecn::EcnUse;
-pub use endpoint::{Arrival, Datagram, Endpoint, FrameCounts, Handshake, Sending, Steer};
+pub use endpoint::{Act, Arrival, Datagram, Endpoint, FrameCounts, Handshake, News, Report, Sending, Steer};
 pub use receiver::{Answer, EcnEcho, EvenRun, Horizon, Receiver, ReceiverStats, SteadyAcks};
 pub use send_buffer::SendBufferSize;
 pub use sender::{Burst, Sender, SenderStats};

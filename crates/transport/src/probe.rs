@@ -3,7 +3,7 @@
 //! Nothing is repeated. A probe is lost when one that was sent a second later has been answered and it has not, or when
 //! nothing has come back for [`PATIENCE`]; an answer after that counts for nothing.
 
-use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake};
+use crate::endpoint::{Act, Arrival, Datagram, Endpoint, News, Report};
 use crate::sequence::SeenNumbers;
 use crate::udp::HEADER;
 use crate::{ReceiverStats, SenderStats};
@@ -46,7 +46,6 @@ pub fn endpoints(config: &ProbeConfig, mss: u16) -> (Box<dyn Endpoint>, Box<dyn 
         first: 0,
         unanswered: VecDeque::new(),
         lost: 0,
-        rtt: None,
         sent: SenderStats::default(),
     };
     let echo = Echo {
@@ -70,7 +69,6 @@ struct Prober {
     /// When the probes left that may still be answered; `None` for those that were.
     unanswered: VecDeque<Option<Time>>,
     lost: u64,
-    rtt: Option<Duration>,
     sent: SenderStats,
 }
 
@@ -94,12 +92,12 @@ impl Prober {
 }
 
 impl Endpoint for Prober {
-    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) -> News {
         let sent_at = packet.number().and_then(|number| self.take(number));
-        self.rtt = sent_at.map(|sent_at| now.since(sent_at));
         if let Some(sent_at) = sent_at {
             self.give_up_while(|earlier| earlier + REORDERING <= sent_at);
         }
+        News::of_answer(sent_at.map(|sent_at| now.since(sent_at)), false)
     }
 
     fn on_timer(&mut self, _now: Time) {}
@@ -123,32 +121,23 @@ impl Endpoint for Prober {
         Some(Datagram { size: self.size, ecn: Ecn::NotEct })
     }
 
-    fn is_connectionless(&self) -> bool {
-        true
+    fn on_application(&mut self, now: Time, act: Act<'_>) -> bool {
+        match act {
+            Act::Establish(_) => self.next = now,
+            Act::Close => self.next = Time::NEVER,
+            Act::Write { .. } | Act::Steer(_) => {}
+        }
+        self.next <= now
     }
 
-    fn establish(&mut self, now: Time, _handshake: Handshake) {
-        self.next = now;
-    }
-
-    fn close(&mut self) {
-        self.next = Time::NEVER;
-    }
-
-    fn rtt(&self) -> Option<Duration> {
-        self.rtt
-    }
-
-    fn lost(&self) -> Option<u64> {
-        self.is_answered.then_some(self.lost)
-    }
-
-    fn sent(&self) -> SenderStats {
-        self.sent
-    }
-
-    fn memory(&self) -> u64 {
-        claimed::<Option<Time>>(self.unanswered.len(), self.unanswered.capacity())
+    fn report(&self) -> Report<'_> {
+        Report {
+            sent: Some(&self.sent),
+            lost: self.is_answered.then_some(self.lost),
+            is_connectionless: true,
+            memory: claimed::<Option<Time>>(self.unanswered.len(), self.unanswered.capacity()),
+            ..Report::default()
+        }
     }
 }
 
@@ -162,13 +151,15 @@ struct Echo {
 }
 
 impl Endpoint for Echo {
-    fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) {
-        let Some(number) = packet.number() else { return };
-        let is_new = self.seen.is_new(number);
-        self.received.count(packet, HEADER, is_new);
-        if self.answers {
-            self.waiting.push_back((number, packet.size));
+    fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) -> News {
+        if let Some(number) = packet.number() {
+            let is_new = self.seen.is_new(number);
+            self.received.count(packet, HEADER, is_new);
+            if self.answers {
+                self.waiting.push_back((number, packet.size));
+            }
         }
+        News::default()
     }
 
     fn on_timer(&mut self, _now: Time) {}
@@ -184,14 +175,15 @@ impl Endpoint for Echo {
         Some(Datagram { size, ecn: Ecn::NotEct })
     }
 
-    fn received(&self) -> ReceiverStats {
-        self.received
+    fn report(&self) -> Report<'_> {
+        Report { received: Some(&self.received), ..Report::default() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Handshake;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -204,7 +196,7 @@ mod tests {
         let config = ProbeConfig { interval: MS * 100, answers: true };
         let (mut near, _) = endpoints(&config, 64);
         assert_eq!(near.next_timer(), Time::NEVER, "nothing leaves before the start");
-        near.establish(Time::ZERO, Handshake::NONE);
+        near.on_application(Time::ZERO, Act::Establish(Handshake::NONE));
         let mut sent = Vec::new();
         while near.next_timer() <= at(until_ms) {
             let now = near.next_timer();
@@ -218,8 +210,7 @@ mod tests {
     }
 
     fn answer(near: &mut dyn Endpoint, payload: &[u8], at: Time) -> Option<Duration> {
-        near.on_packet(at, Arrival { size: 92, ecn: Ecn::NotEct, payload });
-        near.rtt()
+        near.on_packet(at, Arrival { size: 92, ecn: Ecn::NotEct, payload }).rtt()
     }
 
     #[test]
@@ -229,7 +220,7 @@ mod tests {
         assert_eq!(answer(&mut *near, &sent[2], at(240)), Some(MS * 40));
         assert_eq!(answer(&mut *near, &sent[2], at(250)), None, "a copy of an answer tells nothing");
         assert_eq!(answer(&mut *near, &sent[1], at(260)), Some(MS * 160), "answers may overtake each other");
-        near.close();
+        near.on_application(at(500), Act::Close);
         assert_eq!(near.next_timer(), Time::NEVER);
     }
 
@@ -237,9 +228,9 @@ mod tests {
     fn a_probe_is_lost_when_one_that_left_a_second_later_is_answered() {
         let (mut near, sent) = probed(2_000);
         answer(&mut *near, &sent[9], at(940));
-        assert_eq!(near.lost(), Some(0), "0.9 s are not enough");
+        assert_eq!(near.report().lost, Some(0), "0.9 s are not enough");
         answer(&mut *near, &sent[13], at(1_340));
-        assert_eq!(near.lost(), Some(4));
+        assert_eq!(near.report().lost, Some(4));
         assert_eq!(answer(&mut *near, &sent[0], at(1_350)), None, "it has been given up");
     }
 
@@ -247,8 +238,8 @@ mod tests {
     fn during_an_outage_no_more_is_remembered_than_ten_seconds_of_probes() {
         let (near, sent) = probed(60_000);
         assert_eq!(sent.len(), 601);
-        assert_eq!(near.lost(), Some(501));
-        assert!(near.memory() < 10_000, "{}", near.memory());
+        assert_eq!(near.report().lost, Some(501));
+        assert!(near.report().memory < 10_000, "{}", near.report().memory);
     }
 
     #[test]
@@ -258,8 +249,8 @@ mod tests {
             far.on_packet(at(0), Arrival { size: 92, ecn: Ecn::NotEct, payload: &7u64.to_le_bytes() });
             let mut payload = Vec::new();
             assert_eq!(far.poll_transmit(at(0), &mut payload), expected);
-            assert_eq!(far.received().acks_sent, u64::from(answers));
-            assert_eq!(near.lost(), answers.then_some(0), "who hears nothing knows nothing of losses");
+            assert_eq!(far.report().received.unwrap().acks_sent, u64::from(answers));
+            assert_eq!(near.report().lost, answers.then_some(0), "who hears nothing knows nothing of losses");
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing governs it: no window, no pacing, no retransmission. How fast it sends is the application's rate.
 
-use crate::endpoint::{Arrival, Datagram, Endpoint};
+use crate::endpoint::{Act, Arrival, Datagram, Endpoint, News, Report};
 use crate::sequence::SeenNumbers;
 use crate::{ReceiverStats, SenderStats};
 use dumbbell_cc::parameters::ParameterSet;
@@ -35,7 +35,9 @@ struct Source {
 }
 
 impl Endpoint for Source {
-    fn on_packet(&mut self, _now: Time, _packet: Arrival<'_>) {}
+    fn on_packet(&mut self, _now: Time, _packet: Arrival<'_>) -> News {
+        News::default()
+    }
 
     fn on_timer(&mut self, _now: Time) {}
 
@@ -53,32 +55,27 @@ impl Endpoint for Source {
         Some(Datagram { size: len + HEADER, ecn: Ecn::NotEct })
     }
 
-    fn is_connectionless(&self) -> bool {
-        true
-    }
-
-    fn write(&mut self, _now: Time, segments: u32, last_len: u16) {
-        self.waiting = self.waiting.saturating_add(segments);
-        self.last_len = last_len;
-    }
-
-    fn close(&mut self) {
-        self.waiting = 0;
-    }
-
-    fn is_idle(&self) -> bool {
-        self.waiting == 0
-    }
-
-    fn unsent(&self) -> u64 {
-        match self.waiting {
-            0 => 0,
-            waiting => u64::from(waiting - 1) * u64::from(self.mss) + u64::from(self.last_len),
+    fn on_application(&mut self, _now: Time, act: Act<'_>) -> bool {
+        match act {
+            Act::Write { segments, last_len } => {
+                self.waiting = self.waiting.saturating_add(segments);
+                self.last_len = last_len;
+            }
+            Act::Close => self.waiting = 0,
+            Act::Establish(_) | Act::Steer(_) => {}
         }
+        self.waiting > 0
     }
 
-    fn sent(&self) -> SenderStats {
-        self.sent
+    fn report(&self) -> Report<'_> {
+        let whole = u64::from(self.waiting.saturating_sub(1)) * u64::from(self.mss);
+        Report {
+            sent: Some(&self.sent),
+            unsent: if self.waiting == 0 { 0 } else { whole + u64::from(self.last_len) },
+            is_idle: self.waiting == 0,
+            is_connectionless: true,
+            ..Report::default()
+        }
     }
 }
 
@@ -89,10 +86,12 @@ struct Sink {
 }
 
 impl Endpoint for Sink {
-    fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) {
-        let Some(number) = packet.number() else { return };
-        let is_new = self.seen.is_new(number);
-        self.received.count(packet, HEADER, is_new);
+    fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) -> News {
+        if let Some(number) = packet.number() {
+            let is_new = self.seen.is_new(number);
+            self.received.count(packet, HEADER, is_new);
+        }
+        News::default()
     }
 
     fn on_timer(&mut self, _now: Time) {}
@@ -105,8 +104,8 @@ impl Endpoint for Sink {
         None
     }
 
-    fn received(&self) -> ReceiverStats {
-        self.received
+    fn report(&self) -> Report<'_> {
+        Report { received: Some(&self.received), ..Report::default() }
     }
 }
 
@@ -153,7 +152,7 @@ mod tests {
     /// Sends what is written, and has the datagrams arrive that `arrive` lets pass, in its order.
     fn exchange(segments: u32, last_len: u16, arrive: impl Fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>) -> ReceiverStats {
         let (mut near, mut far) = endpoints(1_000);
-        near.write(Time::ZERO, segments, last_len);
+        near.on_application(Time::ZERO, Act::Write { segments, last_len });
         let mut sent = Vec::new();
         let mut payload = Vec::new();
         while let Some(Datagram { size, .. }) = near.poll_transmit(Time::ZERO, &mut payload) {
@@ -161,12 +160,12 @@ mod tests {
             assert_eq!(size, HEADER + if is_last { last_len } else { 1_000 });
             sent.push(std::mem::take(&mut payload));
         }
-        assert!(near.is_idle() && near.next_timer() == Time::NEVER);
+        assert!(near.report().is_idle && near.next_timer() == Time::NEVER);
         for payload in arrive(sent) {
             far.on_packet(Time::ZERO, Arrival { size: 1_000 + HEADER, ecn: Ecn::NotEct, payload: &payload });
         }
         assert_eq!(far.poll_transmit(Time::ZERO, &mut payload), None, "nothing is acknowledged");
-        far.received()
+        *far.report().received.unwrap()
     }
 
     #[test]
@@ -192,13 +191,13 @@ mod tests {
     #[test]
     fn what_waits_is_known_until_it_has_left_and_nothing_is_timed() {
         let (mut near, far) = endpoints(1_000);
-        near.write(Time::ZERO, 3, 300);
-        assert_eq!(near.unsent(), 2_300);
+        near.on_application(Time::ZERO, Act::Write { segments: 3, last_len: 300 });
+        assert_eq!(near.report().unsent, 2_300);
         let mut payload = Vec::new();
         let mut sent = Vec::new();
         while near.poll_transmit(Time::ZERO, &mut payload).is_some() {
             payload.clear();
-            sent.push((near.unsent(), near.sent().sent_segments));
+            sent.push((near.report().unsent, near.report().sent.unwrap().sent_segments));
         }
         assert_eq!(sent, [(1_300, 1), (300, 2), (0, 3)]);
         assert_eq!((near.next_timer(), far.next_timer()), (Time::NEVER, Time::NEVER));

@@ -197,13 +197,13 @@ impl Engine<'_> {
             flow.one_way_delays += now.since(packet.left_at());
         }
         let (Endpoints::Other(ends), Some(payload)) = (&mut flow.ends, packet.attachment()) else { return };
-        ends.far.on_packet(now, packet.arrival(self.payloads.get(payload)));
+        let news = ends.far.on_packet(now, packet.arrival(self.payloads.get(payload)));
         self.payloads.forget(payload);
         if self.is_measuring
             && let Some(datagrams) = &mut flow.datagrams
         {
             datagrams.one_way.add(now.since(packet.left_at()).as_micros());
-            if let Some(took) = ends.far.completed_frame() {
+            if let Some(took) = news.frame() {
                 datagrams.frames.add(took.as_micros());
             }
         }
@@ -220,9 +220,9 @@ impl Engine<'_> {
         }
         let flow = &mut self.flows[index];
         let (Endpoints::Other(ends), Some(payload)) = (&mut flow.ends, packet.attachment()) else { return };
-        ends.near.on_packet(now, packet.arrival(self.payloads.get(payload)));
+        let news = ends.near.on_packet(now, packet.arrival(self.payloads.get(payload)));
         self.payloads.forget(payload);
-        if let Some(rtt) = ends.near.rtt() {
+        if let Some(rtt) = news.rtt() {
             self.checks.rtt(index, rtt.as_micros());
             if self.is_measuring {
                 flow.rtt.add(rtt.as_micros());
@@ -231,7 +231,7 @@ impl Engine<'_> {
                 datagrams.rtt = Some(rtt);
             }
         }
-        if flow.ends.is_idle() && flow.note_completion(now) {
+        if news.is_idle() && flow.note_completion(now) {
             self.retire(index);
         }
         self.transmit_datagrams(index);
@@ -294,7 +294,7 @@ impl Engine<'_> {
         }
         let repetition = set_up.on_timer(now);
         if repetition.has_failed {
-            flow.stop_writing();
+            flow.stop_writing(now);
             self.retire(index);
         }
         if repetition.syn {
@@ -310,7 +310,7 @@ impl Engine<'_> {
         let now = self.now;
         let flow = &mut self.flows[index];
         if flow.stop <= now {
-            flow.stop_writing();
+            flow.stop_writing(now);
         } else {
             match flow.phase {
                 Phase::Waiting if flow.ends.is_connectionless() => {

@@ -10,7 +10,7 @@ use dumbbell_path::{
 use dumbbell_results::{Table, Values};
 use dumbbell_scenario::Experiment;
 use dumbbell_scenario::Scenario;
-use dumbbell_transport::{Arrival, Datagram, Endpoint, ReceiverStats, SenderStats};
+use dumbbell_transport::{Arrival, Datagram, Endpoint, News, ReceiverStats, Report, SenderStats};
 use dumbbell_units::Duration;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
@@ -302,13 +302,12 @@ struct Prober {
     left: u32,
     next: Time,
     sent: SenderStats,
-    rtt: Option<Duration>,
 }
 
 impl Endpoint for Prober {
-    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) -> News {
         let sent_at = packet.payload.first_chunk().map(|bytes| Time::from_nanos(u64::from_le_bytes(*bytes)));
-        self.rtt = sent_at.map(|sent_at| now.since(sent_at));
+        News::of_answer(sent_at.map(|sent_at| now.since(sent_at)), false)
     }
 
     fn on_timer(&mut self, _now: Time) {}
@@ -330,16 +329,8 @@ impl Endpoint for Prober {
         Some(Datagram { size: 1_000, ecn: Ecn::NotEct })
     }
 
-    fn is_connectionless(&self) -> bool {
-        true
-    }
-
-    fn rtt(&self) -> Option<Duration> {
-        self.rtt
-    }
-
-    fn sent(&self) -> SenderStats {
-        self.sent
+    fn report(&self) -> Report<'_> {
+        Report { sent: Some(&self.sent), is_connectionless: true, ..Report::default() }
     }
 }
 
@@ -351,10 +342,11 @@ struct Echo {
 }
 
 impl Endpoint for Echo {
-    fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) {
+    fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) -> News {
         assert_eq!((packet.payload.len(), packet.size), (100, 1_000));
         self.received.arrived_segments += 1;
         self.waiting.push_back(packet.payload[..8].to_vec());
+        News::default()
     }
 
     fn on_timer(&mut self, _now: Time) {}
@@ -369,8 +361,8 @@ impl Endpoint for Echo {
         Some(Datagram { size: 100, ecn: Ecn::NotEct })
     }
 
-    fn received(&self) -> ReceiverStats {
-        self.received
+    fn report(&self) -> Report<'_> {
+        Report { received: Some(&self.received), ..Report::default() }
     }
 }
 
@@ -386,7 +378,7 @@ fn a_probe_is_an_end_of_a_flow_with_a_file_of_its_own() {
     );
     let output = run_over(&scenario, |cancel| {
         let mut network = Network::new(&scenario, cancel).unwrap();
-        let near = Prober { left: 150, next: Time::ZERO, sent: SenderStats::default(), rtt: None };
+        let near = Prober { left: 150, next: Time::ZERO, sent: SenderStats::default() };
         network.flows[0].ends = Endpoints::Other(Ends { near: Box::new(near), far: Box::<Echo>::default() });
         network
     });

@@ -1,8 +1,8 @@
 //! The QUIC-like ends as [`Endpoint`]s: their packets and ACKs as bytes, in little-endian order.
 
 use super::{AckFrequency, EcnCounts, QuicAck, QuicPacket, QuicReceiver, QuicSender};
-use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending, Steer};
-use crate::{ReceiverStats, SackBlock, TransportConfig};
+use crate::endpoint::{Act, Arrival, Datagram, Endpoint, News, Report, Sending};
+use crate::{SackBlock, TransportConfig};
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
@@ -16,12 +16,14 @@ pub fn endpoints(config: &TransportConfig, controller: Box<dyn Controller>) -> (
 }
 
 impl Endpoint for QuicSender {
-    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) -> News {
         let mut ack = std::mem::take(&mut self.latest_ack);
         if ack.decode(packet.payload).is_some() {
             self.on_ack(now, &ack);
         }
         self.latest_ack = ack;
+        let rtt = u64::try_from(self.last_sample().rtt_us).ok().map(Duration::from_micros);
+        News::of_answer(rtt, self.is_idle())
     }
 
     fn on_timer(&mut self, now: Time) {
@@ -40,54 +42,41 @@ impl Endpoint for QuicSender {
         if self.may_transmit(now) { self.encode_next(now, payload) } else { None }
     }
 
-    fn establish(&mut self, now: Time, handshake: Handshake) {
-        QuicSender::establish(self, now, handshake.rtt);
+    fn on_application(&mut self, now: Time, act: Act<'_>) -> bool {
+        match act {
+            Act::Establish(handshake) => self.establish(now, handshake.rtt),
+            Act::Write { segments, last_len } => self.write(now, segments, last_len),
+            Act::Close => self.close(),
+            Act::Steer(steer) => return self.steer(now, steer),
+        }
+        true
     }
 
-    fn write(&mut self, now: Time, segments: u32, last_len: u16) {
-        QuicSender::write(self, now, segments, last_len);
-    }
-
-    fn close(&mut self) {
-        QuicSender::close(self);
-    }
-
-    fn is_idle(&self) -> bool {
-        QuicSender::is_idle(self)
-    }
-
-    fn unsent(&self) -> u64 {
-        QuicSender::unsent(self)
-    }
-
-    fn rtt(&self) -> Option<Duration> {
-        u64::try_from(self.last_sample().rtt_us).ok().map(Duration::from_micros)
-    }
-
-    fn sending(&self) -> Option<Sending<'_>> {
-        Some(Sending {
+    fn report(&self) -> Report<'_> {
+        let sending = Sending {
             view: self.view(),
             control: self.control(),
             controller: self.controller(),
             sample: self.last_sample(),
             stats: self.stats(),
-        })
-    }
-
-    fn steer(&mut self, now: Time, steer: &mut Steer<'_>) -> Option<bool> {
-        Some(QuicSender::steer(self, now, steer))
-    }
-
-    fn memory(&self) -> u64 {
-        QuicSender::memory(self)
+        };
+        Report {
+            sending: Some(sending),
+            sent: Some(self.stats()),
+            unsent: self.unsent(),
+            is_idle: self.is_idle(),
+            memory: self.memory(),
+            ..Report::default()
+        }
     }
 }
 
 impl Endpoint for QuicReceiver {
-    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) -> News {
         if let Some(packet) = QuicPacket::decode(packet) {
             QuicReceiver::on_packet(self, now, packet);
         }
+        News::default()
     }
 
     fn on_timer(&mut self, now: Time) {
@@ -102,8 +91,8 @@ impl Endpoint for QuicReceiver {
         if self.must_acknowledge() { Some(self.encode_ack(now, payload)) } else { None }
     }
 
-    fn received(&self) -> ReceiverStats {
-        self.stats()
+    fn report(&self) -> Report<'_> {
+        Report { received: Some(self.stats()), ..Report::default() }
     }
 }
 

@@ -127,8 +127,8 @@ impl QuicReceiver {
 
     /// Counters.
     #[inline]
-    pub fn stats(&self) -> ReceiverStats {
-        self.stats
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.stats
     }
 
     /// Counts the ECN bits of a packet; returns whether it is marked.

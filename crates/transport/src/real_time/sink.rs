@@ -4,7 +4,7 @@ use super::frames::Frames;
 use super::signal::CongestionSignal;
 use super::{HEADER, MediaPacket, REPORT_SIZE, RealTimeConfig, Report};
 use crate::ReceiverStats;
-use crate::endpoint::{Arrival, Datagram, Endpoint, FrameCounts};
+use crate::endpoint::{self, Arrival, Datagram, Endpoint, News};
 use crate::sequence::SeenNumbers;
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
@@ -15,7 +15,6 @@ pub(super) struct Sink {
     seen: SeenNumbers,
     frames: Frames,
     signal: CongestionSignal,
-    completed: Option<Duration>,
     /// When the latest packet left and arrived.
     latest: Option<(u64, Time)>,
     /// When the next report is due; none while nothing comes.
@@ -30,7 +29,6 @@ impl Sink {
             seen: SeenNumbers::new(),
             frames: Frames::new(config.fps, config.deadline),
             signal: CongestionSignal::default(),
-            completed: None,
             latest: None,
             next_report: Time::NEVER,
             received: ReceiverStats::default(),
@@ -39,22 +37,22 @@ impl Sink {
 }
 
 impl Endpoint for Sink {
-    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
-        self.completed = None;
-        let Some(media) = MediaPacket::decode(packet.payload) else { return };
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) -> News {
+        let Some(media) = MediaPacket::decode(packet.payload) else { return News::default() };
         let is_new = self.seen.is_new(media.number);
         self.received.count(packet, HEADER, is_new);
         if !is_new {
-            return;
+            return News::default();
         }
         let delay = now.since(Time::from_nanos(media.sent));
         let bytes = u32::from(packet.size.saturating_sub(HEADER));
         self.signal.on_packet(now, media.number, delay, bytes, packet.ecn == Ecn::Ce);
-        self.completed = self.frames.on_packet(now, &media);
+        let frame = self.frames.on_packet(now, &media);
         self.latest = Some((media.sent, now));
         if self.next_report == Time::NEVER {
             self.next_report = now + self.feedback;
         }
+        frame.map(News::of_frame).unwrap_or_default()
     }
 
     fn on_timer(&mut self, _now: Time) {}
@@ -87,19 +85,12 @@ impl Endpoint for Sink {
         Some(Datagram { size: REPORT_SIZE, ecn: Ecn::NotEct })
     }
 
-    fn completed_frame(&self) -> Option<Duration> {
-        self.completed
-    }
-
-    fn frames(&self) -> FrameCounts {
-        self.frames.counts()
-    }
-
-    fn received(&self) -> ReceiverStats {
-        self.received
-    }
-
-    fn memory(&self) -> u64 {
-        self.signal.memory() + self.frames.memory()
+    fn report(&self) -> endpoint::Report<'_> {
+        endpoint::Report {
+            received: Some(&self.received),
+            frames: self.frames.counts(),
+            memory: self.signal.memory() + self.frames.memory(),
+            ..endpoint::Report::default()
+        }
     }
 }

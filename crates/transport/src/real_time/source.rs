@@ -3,7 +3,7 @@
 use super::nada::Nada;
 use super::{HEADER, MediaPacket, RealTimeConfig, Report};
 use crate::SenderStats;
-use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake};
+use crate::endpoint::{self, Act, Arrival, Datagram, Endpoint, News};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time, claimed};
 use std::collections::VecDeque;
@@ -36,7 +36,6 @@ pub(super) struct Source {
     next_packet: Time,
     /// When the rates were updated last.
     updated: Time,
-    rtt: Option<Duration>,
     lost: u64,
     sent: SenderStats,
 }
@@ -55,7 +54,6 @@ impl Source {
             backlog: 0,
             next_packet: Time::ZERO,
             updated: Time::ZERO,
-            rtt: None,
             lost: 0,
             sent: SenderStats::default(),
         }
@@ -79,14 +77,14 @@ impl Source {
 }
 
 impl Endpoint for Source {
-    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
-        let Some(report) = Report::decode(packet.payload) else { return };
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) -> News {
+        let Some(report) = Report::decode(packet.payload) else { return News::default() };
         let rtt = now.since(Time::from_nanos(report.sent)).saturating_sub(Duration::from_nanos(report.held));
-        self.rtt = Some(rtt);
         // Reports may overtake each other.
         self.lost = self.lost.max(report.lost);
         self.rule.on_report(&report, now.since(self.updated), rtt);
         self.updated = now;
+        News::of_answer(Some(rtt), false)
     }
 
     fn on_timer(&mut self, now: Time) {
@@ -122,38 +120,30 @@ impl Endpoint for Source {
         Some(Datagram { size: len + HEADER, ecn: self.ecn })
     }
 
-    fn is_connectionless(&self) -> bool {
-        true
+    fn on_application(&mut self, now: Time, act: Act<'_>) -> bool {
+        match act {
+            Act::Establish(_) => {
+                (self.next_frame, self.updated) = (now, now);
+                self.on_timer(now);
+            }
+            Act::Close => {
+                self.next_frame = Time::NEVER;
+                self.waiting.clear();
+                self.backlog = 0;
+            }
+            Act::Write { .. } | Act::Steer(_) => {}
+        }
+        !self.waiting.is_empty()
     }
 
-    fn establish(&mut self, now: Time, _handshake: Handshake) {
-        (self.next_frame, self.updated) = (now, now);
-        self.on_timer(now);
-    }
-
-    fn close(&mut self) {
-        self.next_frame = Time::NEVER;
-        self.waiting.clear();
-        self.backlog = 0;
-    }
-
-    fn unsent(&self) -> u64 {
-        self.backlog
-    }
-
-    fn rtt(&self) -> Option<Duration> {
-        self.rtt
-    }
-
-    fn lost(&self) -> Option<u64> {
-        Some(self.lost)
-    }
-
-    fn sent(&self) -> SenderStats {
-        self.sent
-    }
-
-    fn memory(&self) -> u64 {
-        claimed::<Frame>(self.waiting.len(), self.waiting.capacity())
+    fn report(&self) -> endpoint::Report<'_> {
+        endpoint::Report {
+            sent: Some(&self.sent),
+            lost: Some(self.lost),
+            unsent: self.backlog,
+            is_connectionless: true,
+            memory: claimed::<Frame>(self.waiting.len(), self.waiting.capacity()),
+            ..endpoint::Report::default()
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Both ends together.
 
 use super::*;
-use crate::endpoint::{Arrival, Datagram, Handshake};
+use crate::endpoint::{Act, Arrival, Datagram, Handshake};
 use dumbbell_units::Time;
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ fn call(config: &RealTimeConfig, rate: u64, seconds: u64) -> (Box<dyn Endpoint>,
     let (mut there, mut back) = (VecDeque::new(), VecDeque::new());
     let mut is_free = Time::ZERO;
     let mut kbps = vec![0.0; usize::try_from(seconds).unwrap()];
-    near.establish(Time::ZERO, Handshake::NONE);
+    near.on_application(Time::ZERO, Act::Establish(Handshake::NONE));
     let mut now = Time::ZERO;
     while now < Time::ZERO + Duration::from_secs(seconds) {
         let mut payload = Vec::new();
@@ -36,8 +36,8 @@ fn call(config: &RealTimeConfig, rate: u64, seconds: u64) -> (Box<dyn Endpoint>,
             far.on_packet(now, Arrival { size: datagram.size, ecn: datagram.ecn, payload: &payload });
         } else if due(&back) <= now {
             let (_, datagram, payload) = back.pop_front().unwrap();
-            near.on_packet(now, Arrival { size: datagram.size, ecn: datagram.ecn, payload: &payload });
-            assert!(near.rtt().unwrap() >= MS * 40, "{:?}", near.rtt());
+            let news = near.on_packet(now, Arrival { size: datagram.size, ecn: datagram.ecn, payload: &payload });
+            assert!(news.rtt().unwrap() >= MS * 40, "{news:?}");
         } else {
             near.on_timer(now);
             far.on_timer(now);
@@ -51,8 +51,8 @@ fn a_call_ramps_up_to_its_highest_rate_where_there_is_room() {
     let (near, far, kbps) = call(&RealTimeConfig::default(), 10_000_000, 20);
     assert!(kbps[0] < 300.0, "it begins slowly: {kbps:?}");
     assert!((kbps[19] - 1_500.0).abs() < 30.0, "{kbps:?}");
-    assert_eq!((near.lost(), far.frames().lost, far.frames().late), (Some(0), 0, 0));
-    assert!((595..=600).contains(&far.frames().complete), "{:?}", far.frames());
+    assert_eq!((near.report().lost, far.report().frames.lost, far.report().frames.late), (Some(0), 0, 0));
+    assert!((595..=600).contains(&far.report().frames.complete), "{:?}", far.report().frames);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_call_stays_below_a_narrow_link_with_a_short_queue() {
     let mean = kbps[20..].iter().sum::<f64>() / 40.0;
     assert!((450.0..585.0).contains(&mean), "{mean}");
     // NADA's equilibrium: a queue of 10 ms * 1500 / 570 or so.
-    assert!(far.frames().late == 0 && far.frames().lost == 0, "{:?}", far.frames());
+    assert!(far.report().frames.late == 0 && far.report().frames.lost == 0, "{:?}", far.report().frames);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn an_encoder_with_one_rate_keeps_it_and_the_queue_grows() {
     let config = RealTimeConfig { min_rate: fixed, max_rate: fixed, ..RealTimeConfig::default() };
     let (_, far, kbps) = call(&config, 600_000, 20);
     assert!((kbps[19] - 577.0).abs() < 20.0, "what the link carries: {kbps:?}");
-    assert!(far.frames().late > 300, "{:?}", far.frames());
+    assert!(far.report().frames.late > 300, "{:?}", far.report().frames);
 }
 
 #[test]
@@ -79,12 +79,12 @@ fn a_rate_of_less_than_a_byte_a_frame_leaves_frames_out() {
     let config = RealTimeConfig { fps: 240, min_rate: slow, max_rate: slow, ..RealTimeConfig::default() };
     let (near, far, kbps) = call(&config, 10_000_000, 10);
     assert!((kbps[5] - 1.0).abs() < 0.05, "{kbps:?}");
-    assert_eq!((near.unsent(), far.frames().lost), (0, 0));
+    assert_eq!((near.report().unsent, far.report().frames.lost), (0, 0));
 }
 
 #[test]
 fn who_stops_sends_nothing_more() {
     let (mut near, _, _) = call(&RealTimeConfig::default(), 10_000_000, 2);
-    near.close();
-    assert_eq!((near.next_timer(), near.unsent()), (Time::NEVER, 0));
+    near.on_application(Time::ZERO + Duration::from_secs(2), Act::Close);
+    assert_eq!((near.next_timer(), near.report().unsent), (Time::NEVER, 0));
 }

@@ -256,8 +256,8 @@ impl Sender {
 
     /// Counters.
     #[inline]
-    pub fn stats(&self) -> SenderStats {
-        self.stats
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
     }
 
     /// The rate sample of the latest ACK.

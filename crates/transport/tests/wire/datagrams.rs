@@ -6,7 +6,8 @@ use crate::tcp::{note_sample, note_view};
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
 use dumbbell_transport::{
-    Arrival, Endpoint, Handshake, Protocol, ReceiverStats, SenderStats, TransportConfig, probe, quic, real_time, udp,
+    Act, Arrival, Endpoint, Handshake, News, Protocol, ReceiverStats, SenderStats, TransportConfig, probe, quic,
+    real_time, udp,
 };
 use dumbbell_units::{Duration, Time};
 
@@ -21,6 +22,8 @@ pub struct Packet {
 pub struct Datagrams {
     near: Box<dyn Endpoint>,
     far: Box<dyn Endpoint>,
+    /// What the latest packet to arrive at the near and at the far end has told.
+    news: [News; 2],
     protocol: Protocol,
     is_answered: bool,
 }
@@ -38,17 +41,18 @@ impl Datagrams {
             Protocol::Udp | Protocol::Tcp => udp::endpoints(mss),
         };
         let is_answered = config.probe.answers;
-        Datagrams { near, far, protocol: config.protocol, is_answered }
+        Datagrams { near, far, news: [News::default(); 2], protocol: config.protocol, is_answered }
     }
 
     /// What is kept takes memory, and not much here.
     fn check_memory(&self) {
-        let (near, far) = (self.near.memory(), self.far.memory());
+        let reports = [self.near.report(), self.far.report()];
+        let [near, far] = reports.map(|report| report.memory);
         assert!(near.max(far) < 65_536, "{near} and {far} bytes");
-        let has_sent = self.near.sent().sent_segments > 0;
+        let has_sent = self.sent().sent_segments > 0;
         match self.protocol {
-            Protocol::RealTime if self.near.unsent() > 0 => assert!(near >= 32, "{near} bytes for a frame"),
-            Protocol::RealTime if self.far.received().arrived_segments > 0 => assert!(far >= 32, "{far} bytes"),
+            Protocol::RealTime if reports[0].unsent > 0 => assert!(near >= 32, "{near} bytes for a frame"),
+            Protocol::RealTime if self.received().arrived_segments > 0 => assert!(far >= 32, "{far} bytes"),
             Protocol::Probe if self.is_answered && has_sent => assert!(near >= 16, "{near} bytes for a probe"),
             Protocol::Udp => assert_eq!(near, 0),
             _ => {}
@@ -62,9 +66,9 @@ fn poll(end: &mut dyn Endpoint, now: Time) -> Option<Packet> {
     Some(Packet { size: datagram.size, ecn: datagram.ecn, payload })
 }
 
-fn deliver(end: &mut dyn Endpoint, now: Time, packet: &Packet, is_marked: bool) {
+fn deliver(end: &mut dyn Endpoint, now: Time, packet: &Packet, is_marked: bool) -> News {
     let ecn = if is_marked && packet.ecn != Ecn::NotEct { Ecn::Ce } else { packet.ecn };
-    end.on_packet(now, Arrival { size: packet.size, ecn, payload: &packet.payload });
+    end.on_packet(now, Arrival { size: packet.size, ecn, payload: &packet.payload })
 }
 
 fn note_packet(digest: &mut Digest, packet: &Packet) {
@@ -81,16 +85,16 @@ impl Ends for Datagrams {
 
     fn establish(&mut self, now: Time, rtt: Duration) {
         let handshake = Handshake::symmetric(rtt);
-        self.near.establish(now, handshake);
-        self.far.establish(now, handshake);
+        self.near.on_application(now, Act::Establish(handshake));
+        self.far.on_application(now, Act::Establish(handshake));
     }
 
     fn write(&mut self, now: Time, packets: u32, last_len: u16) {
-        self.near.write(now, packets, last_len);
+        self.near.on_application(now, Act::Write { segments: packets, last_len });
     }
 
-    fn close(&mut self) {
-        self.near.close();
+    fn close(&mut self, now: Time) {
+        self.near.on_application(now, Act::Close);
     }
 
     fn poll_near(&mut self, now: Time) -> Option<Packet> {
@@ -102,11 +106,11 @@ impl Ends for Datagrams {
     }
 
     fn on_data(&mut self, now: Time, data: Packet, is_marked: bool) {
-        deliver(&mut *self.far, now, &data, is_marked);
+        self.news[1] = deliver(&mut *self.far, now, &data, is_marked);
     }
 
     fn on_answer(&mut self, now: Time, answer: Packet) {
-        deliver(&mut *self.near, now, &answer, false);
+        self.news[0] = deliver(&mut *self.near, now, &answer, false);
     }
 
     fn next_timer(&self) -> Time {
@@ -131,25 +135,26 @@ impl Ends for Datagrams {
 
     fn note(&self, digest: &mut Digest) {
         self.check_memory();
-        for end in [&self.near, &self.far] {
-            let frames = end.frames();
+        for (end, news) in [&self.near, &self.far].into_iter().zip(self.news) {
+            let report = end.report();
             for value in [
                 end.next_timer().as_nanos(),
-                end.unsent(),
-                end.is_idle().into(),
-                end.rtt().map_or(0, Duration::as_nanos),
-                end.lost().unwrap_or(u64::MAX),
-                end.completed_frame().map_or(0, Duration::as_nanos),
-                frames.complete,
-                frames.late,
-                frames.lost,
+                report.unsent,
+                report.is_idle.into(),
+                news.rtt().map_or(0, Duration::as_nanos),
+                report.lost.unwrap_or(u64::MAX),
+                news.frame().map_or(0, Duration::as_nanos),
+                report.frames.complete,
+                report.frames.late,
+                report.frames.lost,
             ] {
                 digest.add(value);
             }
         }
-        if let Some(sending) = self.near.sending() {
+        let report = self.near.report();
+        if let Some(sending) = report.sending {
             // A number, a time and counts of deliveries are kept of each packet; some more are kept for those lost.
-            let (memory, packets_out) = (self.near.memory(), u64::from(sending.view.packets_out));
+            let (memory, packets_out) = (report.memory, u64::from(sending.view.packets_out));
             assert!(memory >= 24 * packets_out, "{memory} bytes for {packets_out} packets");
             assert!(memory <= 65_536, "{memory} bytes for {packets_out} packets");
             note_view(digest, sending.view);
@@ -160,8 +165,9 @@ impl Ends for Datagrams {
     }
 
     fn words(&self) -> String {
-        let lost = self.near.lost().map_or_else(String::new, |lost| format!("lost {lost} "));
-        let sending = self.near.sending().map_or_else(String::new, |sending| {
+        let report = self.near.report();
+        let lost = report.lost.map_or_else(String::new, |lost| format!("lost {lost} "));
+        let sending = report.sending.map_or_else(String::new, |sending| {
             let view = sending.view;
             format!(
                 "{:?} cwnd {} lost {} srtt {} us",
@@ -171,15 +177,15 @@ impl Ends for Datagrams {
                 view.srtt_us_x8 / 8
             )
         });
-        let frames = self.far.frames();
+        let frames = self.far.report().frames;
         format!("{lost}{sending} frames {} late {} lost {}", frames.complete, frames.late, frames.lost)
     }
 
     fn sent(&self) -> SenderStats {
-        self.near.sent()
+        self.near.report().sent.copied().unwrap_or_default()
     }
 
     fn received(&self) -> ReceiverStats {
-        self.far.received()
+        self.far.report().received.copied().unwrap_or_default()
     }
 }

@@ -13,7 +13,7 @@ pub trait Ends {
 
     fn establish(&mut self, now: Time, rtt: Duration);
     fn write(&mut self, now: Time, packets: u32, last_len: u16);
-    fn close(&mut self);
+    fn close(&mut self, now: Time);
     /// What the near end sends now.
     fn poll_near(&mut self, now: Time) -> Option<Self::Data>;
     /// What the far end sends now.
@@ -148,7 +148,7 @@ impl<E: Ends> Story<E> {
             self.run_until(ms(at));
             match act {
                 Act::Write(packets, last_len) => self.ends.write(self.now, packets, last_len),
-                Act::Close => self.ends.close(),
+                Act::Close => self.ends.close(self.now),
                 Act::Row => self.write_row(table),
             }
             self.transmit();

@@ -43,7 +43,7 @@ impl Ends for Tcp {
         self.sender.write(now, packets, last_len);
     }
 
-    fn close(&mut self) {
+    fn close(&mut self, _now: Time) {
         self.sender.close();
     }
 
@@ -146,7 +146,7 @@ impl Ends for Tcp {
     }
 
     fn sent(&self) -> SenderStats {
-        self.sender.stats()
+        *self.sender.stats()
     }
 
     fn received(&self) -> ReceiverStats {

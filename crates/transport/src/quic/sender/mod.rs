@@ -218,8 +218,8 @@ impl QuicSender {
 
     /// Counters.
     #[inline]
-    pub fn stats(&self) -> SenderStats {
-        self.stats
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
     }
 
     /// The rate sample of the latest ACK.
