@@ -107,8 +107,8 @@ impl Endpoints {
         }
     }
 
-    /// The application takes back at `now` what it has written and what has not been sent once, but for what a send buffer holds;
-    /// returns how many bytes.
+    /// The application takes back at `now` what it has written and what has not been sent once, but for what a send
+    /// buffer holds; returns how many bytes.
     pub fn withdraw(&mut self, now: Time) -> u64 {
         let unsent = self.unsent_bytes();
         match self {

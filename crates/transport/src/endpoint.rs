@@ -3,8 +3,8 @@
 //! An end is driven by four calls and by nothing else: a packet arrives ([`Endpoint::on_packet`]), a timer is due
 //! ([`Endpoint::on_timer`], asked for by [`Endpoint::next_timer`]), and it may transmit ([`Endpoint::poll_transmit`],
 //! until that returns `None`). Its application acts through [`Endpoint::on_application`], and who looks at it reads one
-//! [`Endpoint::report`]. Whoever drives it calls `poll_transmit` after each call that may change something. It knows no clock
-//! and no network: it runs in virtual time, in real time and under a fuzzer alike.
+//! [`Endpoint::report`]. Whoever drives it calls `poll_transmit` after each call that may change something. It knows no
+//! clock and no network: it runs in virtual time, in real time and under a fuzzer alike.
 //!
 //! Its packets are bytes that only the other end understands, and a length on the wire, which may be more than those:
 //! payload that means nothing need not be there. So a real QUIC library, a source that sends at a constant rate or a
@@ -130,14 +130,16 @@ enum Told {
 }
 
 impl News {
-    /// An answer told the round-trip time, if it did, and the other end has everything that was written, if that `is_idle`.
+    /// An answer told the round-trip time, if it did, and the other end has everything that was written, if that
+    /// `is_idle`.
     #[inline]
     pub fn of_answer(rtt: Option<Duration>, is_idle: bool) -> News {
         let told = if rtt.is_some() { Told::RoundTrip } else { Told::Nothing };
         News { time: rtt.unwrap_or_default(), told, is_idle }
     }
 
-    /// A packet has completed the frame of a picture, which took so long from the camera to the arrival of its last packet.
+    /// A packet has completed the frame of a picture, which took so long from the camera to the arrival of its last
+    /// packet.
     #[inline]
     pub fn of_frame(took: Duration) -> News {
         News { time: took, told: Told::Frame, is_idle: false }
@@ -173,7 +175,8 @@ pub struct Report<'e> {
     pub received: Option<&'e ReceiverStats>,
     /// The frames whose packets it has received.
     pub frames: FrameCounts,
-    /// Packets that it knows or takes to be lost; `None` where nobody tells it, or a controller's [view](Sending::view) does.
+    /// Packets that it knows or takes to be lost; `None` where nobody tells it, or a controller's [view](Sending::view)
+    /// does.
     pub lost: Option<u64>,
     /// Bytes that were written and have not been sent once.
     pub unsent: u64,
@@ -222,7 +225,8 @@ pub trait Endpoint: Send {
     /// nothing may leave before the next packet, timer or act of the application.
     fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram>;
 
-    /// Its application acts. Returns whether that may make a packet leave. An end that only answers need not implement it.
+    /// Its application acts. Returns whether that may make a packet leave. An end that only answers need not implement
+    /// it.
     fn on_application(&mut self, _now: Time, _act: Act<'_>) -> bool {
         false
     }

@@ -1,4 +1,5 @@
-//! Datagrams without acknowledgements, as from UDP: an unresponsive source that sends what its application writes at once.
+//! Datagrams without acknowledgements, as from UDP: an unresponsive source that sends what its application writes at
+//! once.
 //!
 //! Nothing governs it: no window, no pacing, no retransmission. How fast it sends is the application's rate.
 

@@ -26,6 +26,14 @@ pub fn check_app_limited(limit: AppLimit) -> Option<u64> {
     is_limited.then(|| (limit.delivered + u64::from(limit.in_flight)).max(1))
 }
 
+/// Ends the phase when everything that was sent in it is delivered (the beginning of `tcp_rate_gen`).
+#[inline(always)]
+pub fn end_app_limited(app_limited: &mut u64, delivered: u64) {
+    if *app_limited != 0 && delivered > *app_limited {
+        *app_limited = 0;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,6 +44,11 @@ mod tests {
     fn a_gap_lasts_until_what_was_in_flight_is_delivered() {
         assert_eq!(check_app_limited(GAP), Some(103));
         assert_eq!(check_app_limited(AppLimit { in_flight: 0, delivered: 0, ..GAP }), Some(1), "0 means none");
+        let mut app_limited = 103;
+        for (delivered, left) in [(103, 103), (104, 0)] {
+            end_app_limited(&mut app_limited, delivered);
+            assert_eq!(app_limited, left);
+        }
     }
 
     #[test]

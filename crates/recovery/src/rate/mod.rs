@@ -8,8 +8,8 @@
 //! [`RateSampler`] is one of these rules, chosen when a connection begins. QUIC's sampler has a state and a type of its
 //! own, [`ChromiumSampler`].
 //!
-//! An ACK is `in_order` if the rule is Linux's and the ACK delivers one run of segments that were sent once, the last of
-//! which was not sent in the first microsecond of a run: then that one is the source, whatever else a rule asks for.
+//! An ACK is `in_order` if the rule is Linux's and the ACK delivers one run of segments that were sent once, the last
+//! of which was not sent in the first microsecond of a run: then that one is the source, whatever else a rule asks for.
 
 mod ack_points;
 mod app_limited;
@@ -22,7 +22,7 @@ mod tests;
 
 use crate::scoreboard::{Record, Scoreboard, flag};
 use crate::send_stamp::Stamp;
-pub use app_limited::{AppLimit, check_app_limited};
+pub use app_limited::{AppLimit, check_app_limited, end_app_limited};
 pub use chromium::{ChromiumSampler, SentSnapshot};
 use dumbbell_cc::{Control, RateSample, View};
 use ns3::Ns3;
@@ -119,7 +119,8 @@ impl RateSampler {
         }
     }
 
-    /// An ACK arrives: the sample begins anew, with no source. One `in_order` will get a source, which sets everything else.
+    /// An ACK arrives: the sample begins anew, with no source. One `in_order` will get a source, which sets everything
+    /// else.
     #[inline(always)]
     pub fn begin_ack(&mut self, sample: &mut RateSample, prior_in_flight: u32, is_ece: bool, in_order: bool) {
         if !in_order {

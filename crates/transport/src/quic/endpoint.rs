@@ -191,7 +191,8 @@ fn encode_ack(bytes: &mut Vec<u8>, lowest_first: &[SackBlock], delay_us: u32, ec
     }
 }
 
-/// The bytes on the wire of ranges beyond those for which every ACK has room (RFC 9000, section 19.3.1): a gap and a length each.
+/// The bytes on the wire of ranges beyond those for which every ACK has room (RFC 9000, section 19.3.1): a gap and a
+/// length each.
 #[inline]
 fn further_ranges(lowest_first: &[SackBlock]) -> u16 {
     let count = lowest_first.len().saturating_sub(QuicAck::FEW_RANGES);

@@ -1,5 +1,5 @@
-//! When an ACK leaves: at once, because quick ACKs are left or something urgent happened, or with the delayed-ACK timer,
-//! whose time adapts to the times between segments (`icsk_ack` of `struct inet_connection_sock`).
+//! When an ACK leaves: at once, because quick ACKs are left or something urgent happened, or with the delayed-ACK
+//! timer, whose time adapts to the times between segments (`icsk_ack` of `struct inet_connection_sock`).
 
 use super::rtt::ReceiverRtt;
 use crate::TransportConfig;
@@ -27,8 +27,8 @@ pub(super) struct AckTiming {
     /// Deadline on the exact clock: of the compressed ACK (`compressed_ack_timer`), or of the reader, who sends the ACK
     /// that waits for it (`tcp_cleanup_rbuf`).
     exact_at: Time,
-    /// Arrival of the last segment in order, at first of the ACK that ended the handshake (`icsk_ack.lrcvtime`); `NEVER`
-    /// before that.
+    /// Arrival of the last segment in order, at first of the ACK that ended the handshake (`icsk_ack.lrcvtime`);
+    /// `NEVER` before that.
     last_data_at: Time,
 
     every: u32,
@@ -81,8 +81,8 @@ impl AckTiming {
         self.ato == NO_ATO
     }
 
-    /// The first data comes in order: it begins the quick ACKs of a connection that has told a window of `told` segments. They
-    /// do not begin if data above a hole came first, which had quick ACKs of its own.
+    /// The first data comes in order: it begins the quick ACKs of a connection that has told a window of `told`
+    /// segments. They do not begin if data above a hole came first, which had quick ACKs of its own.
     pub fn begin(&mut self, told: u32) {
         self.ato = self.delay_min;
         self.allow_quick(told, u32::MAX);
@@ -278,8 +278,8 @@ impl AckTiming {
         self.delayed_until = now;
     }
 
-    /// The delayed ACK leaves because nothing came: the sender paused for longer than expected, so the next one waits longer
-    /// (`tcp_delack_timer_handler`).
+    /// The delayed ACK leaves because nothing came: the sender paused for longer than expected, so the next one waits
+    /// longer (`tcp_delack_timer_handler`).
     pub fn lengthen(&mut self, rtt: &ReceiverRtt) {
         self.ato = (self.ato * 2).min(self.rto(rtt));
     }

@@ -1,8 +1,8 @@
-//! The way of an arriving segment, as steps in the order of `tcp_rcv_established`: the stream, the out-of-order queue, ECN, and
-//! the receive window.
+//! The way of an arriving segment, as steps in the order of `tcp_rcv_established`: the stream, the out-of-order queue,
+//! ECN, and the receive window.
 //!
-//! Any segment takes all steps that there are for its class. One that was expected takes those that can do something then
-//! (`predicted.rs`).
+//! Any segment takes all steps that there are for its class. One that was expected takes those that can do something
+//! then (`predicted.rs`).
 
 use super::compression::{Compression, DuplicateAck};
 use super::{QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver, Waiting};
@@ -156,8 +156,8 @@ impl Receiver {
         self.window.keep_edge(self.sizing.lacking(1, len.into()), &self.sizing);
     }
 
-    /// Delivers the run of the out-of-order queue that begins at `rcv_nxt`, if there is one (`tcp_ofo_queue`). It takes room
-    /// until the application has read it, and so does the segment that fills the hole.
+    /// Delivers the run of the out-of-order queue that begins at `rcv_nxt`, if there is one (`tcp_ofo_queue`). It takes
+    /// room until the application has read it, and so does the segment that fills the hole.
     fn deliver_held(&mut self, now: Time) {
         if let Some(run) = self.held.take(self.rcv_nxt) {
             let segments = run.end - run.start;
@@ -204,7 +204,8 @@ impl Receiver {
         }
         if releases {
             self.hold_back(now);
-            // The ACK that was released counts as that of this segment, which the next one tells (`inet_csk_clear_xmit_timer`).
+            // The ACK that was released counts as that of this segment, which the next one tells
+            // (`inet_csk_clear_xmit_timer`).
             self.acks.forget_news();
         } else {
             self.acks.note_news();
@@ -276,7 +277,8 @@ impl Receiver {
         self.acks.start_quick(self.window.segments_from(self.last_acked), most);
     }
 
-    /// Whether the ACK of segments in order leaves now, while nothing is held (`__tcp_ack_snd_check`); otherwise it is delayed.
+    /// Whether the ACK of segments in order leaves now, while nothing is held (`__tcp_ack_snd_check`); otherwise it is
+    /// delayed.
     #[inline(always)]
     pub(super) fn ack_in_order(&mut self, now: Time, before: Time, segment: &Segment) -> bool {
         self.is_urgent_in_order(now, before) || self.acks.delay(now, &self.rtt) || self.answers_read(now, segment)
@@ -300,8 +302,8 @@ impl Receiver {
         self.rcv_nxt - self.last_acked
     }
 
-    /// [`Receiver::is_urgent`] for data in order; the segment before it arrived at `before`. What only the number of segments
-    /// makes urgent waits for the reader.
+    /// [`Receiver::is_urgent`] for data in order; the segment before it arrived at `before`. What only the number of
+    /// segments makes urgent waits for the reader.
     #[inline(always)]
     fn is_urgent_in_order(&mut self, now: Time, before: Time) -> bool {
         self.is_urgent()
@@ -322,8 +324,8 @@ impl Receiver {
     }
 
     /// Whether the ACK of a lone segment leaves because the application reads at once, after the decision to delay it
-    /// (`tcp_cleanup_rbuf`): it carries PSH, or it is shorter than a full one (`tcp_measure_rcv_mss`). Where reading takes time
-    /// the ACK leaves then, for everything that is there.
+    /// (`tcp_cleanup_rbuf`): it carries PSH, or it is shorter than a full one (`tcp_measure_rcv_mss`). Where reading
+    /// takes time the ACK leaves then, for everything that is there.
     #[inline(always)]
     fn answers_read(&mut self, now: Time, segment: &Segment) -> bool {
         let is_pushed = self.unacked() == 1 && self.is_pushed(segment);

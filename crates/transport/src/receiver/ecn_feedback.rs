@@ -1,5 +1,5 @@
-//! What a receiver tells its sender of congestion marks: ECE until CWR (RFC 3168), ECE as long as segments are marked (DCTCP,
-//! RFC 8257), or counters (AccECN, RFC 9768).
+//! What a receiver tells its sender of congestion marks: ECE until CWR (RFC 3168), ECE as long as segments are marked
+//! (DCTCP, RFC 8257), or counters (AccECN, RFC 9768).
 
 use super::marks::MarkCounters;
 use crate::{Ack, Flags, Marks, Segment};
@@ -124,8 +124,8 @@ impl EcnFeedback {
         }
     }
 
-    /// With CWR the sender has answered the echo. Its window may be one segment, so the ACK leaves at once, which is returned
-    /// (`tcp_ecn_accept_cwr`).
+    /// With CWR the sender has answered the echo. Its window may be one segment, so the ACK leaves at once, which is
+    /// returned (`tcp_ecn_accept_cwr`).
     #[inline]
     pub fn accept_cwr(&mut self, segment: &Segment) -> bool {
         let has_cwr = segment.flags.has(Flags::CWR);

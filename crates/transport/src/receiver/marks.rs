@@ -41,17 +41,17 @@ impl MarkCounters {
         }
     }
 
-    /// New data has these ECN bits. Returns whether an ACK leaves at once to tell of it: where segments with other bits begin,
-    /// and when so many are marked that the three bits of ACE must not wait longer (RFC 9768, sections 3.2.3.3 and
-    /// 3.2.2.5.1).
+    /// New data has these ECN bits. Returns whether an ACK leaves at once to tell of it: where segments with other bits
+    /// begin, and when so many are marked that the three bits of ACE must not wait longer (RFC 9768, sections 3.2.3.3
+    /// and 3.2.2.5.1).
     pub fn note(&mut self, ecn: Ecn) -> bool {
         self.untold += u32::from(ecn == Ecn::Ce);
         let before = self.latest.replace(ecn);
         before.is_some_and(|before| before != ecn) || self.untold >= MARKS_PER_ACK
     }
 
-    /// An ACK with up to `blocks` SACK blocks leaves: how many it has, and how many counters. The changed counters take the
-    /// place of blocks behind the second one. If they still find none, the option is left out, and the blocks stay
+    /// An ACK with up to `blocks` SACK blocks leaves: how many it has, and how many counters. The changed counters take
+    /// the place of blocks behind the second one. If they still find none, the option is left out, and the blocks stay
     /// (`tcp_options_fit_accecn`).
     pub fn share_options(&mut self, blocks: u8, timestamps: bool) -> (u8, u8) {
         self.untold = 0;

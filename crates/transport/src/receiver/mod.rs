@@ -5,15 +5,15 @@
 //! (`tcp_data_queue`):
 //!
 //! * **next**: it and the segments queued right behind it are delivered. The ACK leaves now when `ack_every` segments
-//!   wait for one, when quick ACKs are left, when it waits alone and carries PSH, or when something urgent happened (the
-//!   last hole was filled, CWR, a change of CE); otherwise after the delayed-ACK time, which adapts to the times between
-//!   segments. An ACK for `ack_every` segments waits for the application where that has not read them yet
+//!   wait for one, when quick ACKs are left, when it waits alone and carries PSH, or when something urgent happened
+//!   (the last hole was filled, CWR, a change of CE); otherwise after the delayed-ACK time, which adapts to the times
+//!   between segments. An ACK for `ack_every` segments waits for the application where that has not read them yet
 //!   (`read_delay`).
 //! * **old**: a duplicate. It is reported at once (DSACK, RFC 2883), and quick ACKs begin, because the sender is
 //!   recovering.
 //! * **ahead**: a duplicate ACK with SACK blocks. The first three for one `rcv_nxt` leave at once; the sender counts
-//!   them. Later ones may be *compressed*: up to 44 or a millisecond's worth of them become one. So may those of copies of
-//!   what is held already.
+//!   them. Later ones may be *compressed*: up to 44 or a millisecond's worth of them become one. So may those of copies
+//!   of what is held already.
 //!
 //! *Quick ACKs* acknowledge every segment: the first 16 of a connection, after duplicates, CE marks and pauses, and
 //! while the receive window grows ([`RightSizing`]).
@@ -169,15 +169,15 @@ impl Receiver {
         }
     }
 
-    /// Sets the round-trip time that the receiver's side of the handshake measured. Without it the receiver assumes a symmetric
-    /// path: twice the shortest travel time of a segment. The value matters on paths below 3 ms for ACK compression, and on
-    /// paths above 40 ms for the delayed ACK.
+    /// Sets the round-trip time that the receiver's side of the handshake measured. Without it the receiver assumes a
+    /// symmetric path: twice the shortest travel time of a segment. The value matters on paths below 3 ms for ACK
+    /// compression, and on paths above 40 ms for the delayed ACK.
     pub fn set_handshake(&mut self, rtt: Duration) {
         self.rtt.set_handshake(rtt);
     }
 
-    /// The ACK that ends the handshake arrives (`tcp_init_buffer_space`): the first round of [`RightSizing`] begins. The first
-    /// data ends a handshake whose ACK was lost or is late.
+    /// The ACK that ends the handshake arrives (`tcp_init_buffer_space`): the first round of [`RightSizing`] begins.
+    /// The first data ends a handshake whose ACK was lost or is late.
     pub fn accept(&mut self, now: Time) {
         if self.acks.accept(now) {
             self.sizing.start(now);
@@ -210,10 +210,10 @@ impl Receiver {
     ///
     /// In steady state several may be [answered at once](Receiver::take_steady).
     ///
-    /// While the receiver holds back its ACK it takes the other segments of the run before they arrive: nobody can notice
-    /// before that ACK leaves, and nobody looks before the `horizon`. It calls `take_followers` with how many of them it
-    /// can take at most and the instant before which they have to arrive; the caller removes those from the network and
-    /// returns how many there were.
+    /// While the receiver holds back its ACK it takes the other segments of the run before they arrive: nobody can
+    /// notice before that ACK leaves, and nobody looks before the `horizon`. It calls `take_followers` with how many of
+    /// them it can take at most and the instant before which they have to arrive; the caller removes those from the
+    /// network and returns how many there were.
     #[inline(always)]
     pub fn on_run(
         &mut self,

@@ -1,9 +1,9 @@
 //! The fast paths of the receiver (Van Jacobson's header prediction in `tcp_rcv_established`).
 //!
 //! Nearly every segment is the next one, while the out-of-order queue is empty; above a hole, nearly every segment
-//! continues the run that changed last. Neither carries ECN bits or an old timestamp. Behind this guard come those steps of
-//! the slow path (`arrival.rs`) that can do something then. Which segment is expected is determined anew after every
-//! segment that took the slow path.
+//! continues the run that changed last. Neither carries ECN bits or an old timestamp. Behind this guard come those
+//! steps of the slow path (`arrival.rs`) that can do something then. Which segment is expected is determined anew after
+//! every segment that took the slow path.
 
 use super::Receiver;
 use crate::{CumulativeAck, Segment};
@@ -100,8 +100,8 @@ impl Receiver {
         self.acks.note_news();
     }
 
-    /// How many segments this receiver takes without sending an ACK, if they continue the newest run one by one and nothing is
-    /// to be read. The first one is [expected ahead](Receiver::expects_ahead).
+    /// How many segments this receiver takes without sending an ACK, if they continue the newest run one by one and
+    /// nothing is to be read. The first one is [expected ahead](Receiver::expects_ahead).
     #[inline(always)]
     pub(super) fn room_in_silence(&self) -> u32 {
         let Expected::Ahead { until } = self.expected else { return 0 };
@@ -125,8 +125,8 @@ impl Receiver {
         self.make_room();
     }
 
-    /// Whether everything so far has arrived and is acknowledged, and no quick ACKs are left: only then it may be in steady
-    /// state.
+    /// Whether everything so far has arrived and is acknowledged, and no quick ACKs are left: only then it may be in
+    /// steady state.
     #[inline(always)]
     pub fn is_settled(&self) -> bool {
         self.expected == Expected::Next && self.last_acked == self.rcv_nxt && !self.acks.is_quick()

@@ -1,10 +1,10 @@
 //! An application that reads more slowly than data arrives, or pauses.
 //!
-//! It reads a segment at a time, at a rate that may change. What it has not read takes room in the receive window, which closes
-//! when the buffer is full (RFC 9293, section 3.8.6). A read that makes the window at least twice what is left of it is
-//! announced (`tcp_cleanup_rbuf`); a window of less than a segment, or of less than a sixteenth of the buffer, is told as
-//! closed (`__tcp_select_window`), so that no silly window arises. Two segments that the application has not read make the
-//! window smaller than it was told, so their ACK waits for its next read (`__tcp_ack_snd_check`).
+//! It reads a segment at a time, at a rate that may change. What it has not read takes room in the receive window,
+//! which closes when the buffer is full (RFC 9293, section 3.8.6). A read that makes the window at least twice what is
+//! left of it is announced (`tcp_cleanup_rbuf`); a window of less than a segment, or of less than a sixteenth of the
+//! buffer, is told as closed (`__tcp_select_window`), so that no silly window arises. Two segments that the application
+//! has not read make the window smaller than it was told, so their ACK waits for its next read (`__tcp_ack_snd_check`).
 
 use dumbbell_path::Schedule;
 use dumbbell_units::{Duration, Time};
@@ -61,8 +61,8 @@ impl Reader {
         }
     }
 
-    /// When the next segment of `delivered` bytes has been read, or the rate changes before; [`Time::NEVER`] if nothing is
-    /// there to read.
+    /// When the next segment of `delivered` bytes has been read, or the rate changes before; [`Time::NEVER`] if nothing
+    /// is there to read.
     pub fn next(&self, delivered: u64) -> Time {
         if self.read == delivered {
             return Time::NEVER;

@@ -99,8 +99,8 @@ impl Reading {
         Some(reader.unread(delivered))
     }
 
-    /// Segments that take room at `now` because the application has not read them, since a hole was filled or at its rate, of
-    /// `delivered` bytes.
+    /// Segments that take room at `now` because the application has not read them, since a hole was filled or at its
+    /// rate, of `delivered` bytes.
     #[inline(always)]
     pub fn unread(&mut self, now: Time, delivered: u64) -> u32 {
         if let Some(unread) = self.unread_by_reader(now, delivered) {
@@ -137,8 +137,8 @@ impl Reading {
         self.rare.as_ref().is_some_and(|rare| rare.last_read.is_some())
     }
 
-    /// What a filled hole made readable takes no more room if the instant of its read `is_over`. If that is so of the read which
-    /// ends the round, returns how many bytes have been read then.
+    /// What a filled hole made readable takes no more room if the instant of its read `is_over`. If that is so of the
+    /// read which ends the round, returns how many bytes have been read then.
     #[inline(always)]
     pub fn take_over(&mut self, is_over: impl Fn(Time) -> bool) -> Option<u64> {
         let rare = self.rare.as_mut()?;

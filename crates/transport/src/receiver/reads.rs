@@ -11,8 +11,8 @@ use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
 impl Receiver {
-    /// The application reads at these rates, in bits per second; 0 is a pause, [`u64::MAX`] as fast as data comes. Before the
-    /// first segment.
+    /// The application reads at these rates, in bits per second; 0 is a pause, [`u64::MAX`] as fast as data comes.
+    /// Before the first segment.
     pub fn set_reader(&mut self, schedule: Arc<Schedule<u64>>) {
         self.reading.set_reader(schedule, self.sizing.mss());
         self.predict();
@@ -32,8 +32,8 @@ impl Receiver {
         self.reading.unread(now, self.counts.delivered_bytes())
     }
 
-    /// The segment that has just arrived is read, `read` bytes in all: that may end a round. The application reads buffer by
-    /// buffer, and the first one ends it.
+    /// The segment that has just arrived is read, `read` bytes in all: that may end a round. The application reads
+    /// buffer by buffer, and the first one ends it.
     #[inline(always)]
     pub(super) fn adjust_space(&mut self, now: Time, read: u64) {
         if now >= self.sizing.round_ends_at() {
@@ -41,8 +41,8 @@ impl Receiver {
         }
     }
 
-    /// When the application has read the segment that arrived at `now`, it has read `read` bytes in all, and for a round trip.
-    /// What arrives until then waits behind that segment.
+    /// When the application has read the segment that arrived at `now`, it has read `read` bytes in all, and for a
+    /// round trip. What arrives until then waits behind that segment.
     #[cold]
     fn end_round(&mut self, now: Time, read: u64) {
         if self.reading.delay() == Duration::ZERO {
@@ -55,8 +55,8 @@ impl Receiver {
         }
     }
 
-    /// What a filled hole made readable takes no more room if the instant of its read `is_over`, and the round is finished if
-    /// that is so of the read which ends it.
+    /// What a filled hole made readable takes no more room if the instant of its read `is_over`, and the round is
+    /// finished if that is so of the read which ends it.
     #[inline(always)]
     pub(super) fn note_reads(&mut self, is_over: impl Fn(Time) -> bool) {
         if let Some(read) = self.reading.take_over(is_over) {
@@ -110,9 +110,9 @@ impl Receiver {
         self.reading.early(now).is_none() && !self.sizing.hides(2, 0)
     }
 
-    /// Whether what a repair has made readable, below another hole, leaves room for less than the window that was told last. Then
-    /// the number of segments alone makes no ACK urgent, and it counts as the first duplicate (`__tcp_ack_snd_check`). To look
-    /// at the window ends quick ACKs where room is scarce (`__tcp_select_window`).
+    /// Whether what a repair has made readable, below another hole, leaves room for less than the window that was told
+    /// last. Then the number of segments alone makes no ACK urgent, and it counts as the first duplicate
+    /// (`__tcp_ack_snd_check`). To look at the window ends quick ACKs where room is scarce (`__tcp_select_window`).
     pub(super) fn narrows_window(&mut self, now: Time) -> bool {
         if self.unacked() < self.acks.every() || self.window.constant().is_some() {
             return false;
@@ -126,8 +126,8 @@ impl Receiver {
         !self.acks.is_quick() && !self.acks.is_due() && self.sizing.window_from(told, queued).is_none()
     }
 
-    /// Whether the ACK of data in order leaves now that the application reads at a rate: what only the number of segments makes
-    /// urgent waits for its next read, unless the window is as large as it was told.
+    /// Whether the ACK of data in order leaves now that the application reads at a rate: what only the number of
+    /// segments makes urgent waits for its next read, unless the window is as large as it was told.
     #[cold]
     pub(super) fn ack_before_read(&mut self, now: Time, segment: &Segment) -> bool {
         let unread = self.unread(now);

@@ -1,13 +1,13 @@
 //! How a Linux receiver sizes its window (dynamic right-sizing).
 //!
-//! Two quantities grow, both counted in bytes. The *clamp* (`window_clamp`) is what the receive buffer can hold: once per
-//! round trip the bytes that the application read are compared with the most it read in any round so far, and if they are
-//! more the buffer is made large enough for a sender that doubles its window again. The *limit* (`rcv_ssthresh`) bounds what
-//! is advertised: it follows the clamp by two segments for every segment that arrives, so that the window does not jump and
-//! cause a burst.
+//! Two quantities grow, both counted in bytes. The *clamp* (`window_clamp`) is what the receive buffer can hold: once
+//! per round trip the bytes that the application read are compared with the most it read in any round so far, and if
+//! they are more the buffer is made large enough for a sender that doubles its window again. The *limit*
+//! (`rcv_ssthresh`) bounds what is advertised: it follows the clamp by two segments for every segment that arrives, so
+//! that the window does not jump and cause a burst.
 //!
-//! A *queued* segment takes room until it is read, whether it lies above a hole or waits for the application: the payload's
-//! share of the memory that it occupies, which is a little less than its payload.
+//! A *queued* segment takes room until it is read, whether it lies above a hole or waits for the application: the
+//! payload's share of the memory that it occupies, which is a little less than its payload.
 //!
 //! While the limit grows, Linux acknowledges every segment instead of every second one. That decides the ACK pattern of
 //! slow start, so this model runs even when the advertised window is constant. `docs/specs/tcp.md` section 15.4.
@@ -69,8 +69,8 @@ pub(super) struct RightSizing {
 }
 
 impl RightSizing {
-    /// A buffer of Linux's initial size that may grow to a window of `largest` segments of `mss` bytes, told in units of
-    /// 2^`scale` bytes (`tcp_init_buffer_space`).
+    /// A buffer of Linux's initial size that may grow to a window of `largest` segments of `mss` bytes, told in units
+    /// of 2^`scale` bytes (`tcp_init_buffer_space`).
     pub(super) fn new(mss: u32, largest: u32, scale: u8) -> RightSizing {
         let occupied = occupied_bytes(u64::from(mss));
         let share = payload_share_256(mss, occupied);
@@ -107,8 +107,8 @@ impl RightSizing {
         self.clamp.saturating_sub(u64::from(queued) * u64::from(self.taken))
     }
 
-    /// The window to advertise beside `queued` segments in bytes: whole units, rounded up, unless the room itself is scarce and
-    /// bounds it (`__tcp_select_window`).
+    /// The window to advertise beside `queued` segments in bytes: whole units, rounded up, unless the room itself is
+    /// scarce and bounds it (`__tcp_select_window`).
     #[inline]
     fn offer(&self, queued: u32) -> u64 {
         let mut free = self.free(queued);
@@ -131,8 +131,8 @@ impl RightSizing {
         self.round_down(bytes + (1 << self.scale) - 1)
     }
 
-    /// The window to advertise when nothing is queued but the segment that has just arrived, which takes room until it is read.
-    /// Where it alone is half the buffer it is taken for read: no window would be left.
+    /// The window to advertise when nothing is queued but the segment that has just arrived, which takes room until it
+    /// is read. Where it alone is half the buffer it is taken for read: no window would be left.
     #[inline]
     pub(super) fn open(&mut self) -> Window {
         if self.open.segments == 0 {
@@ -158,20 +158,21 @@ impl RightSizing {
         (offer >= self.in_bytes(left)).then(|| self.in_segments(offer))
     }
 
-    /// What of a window is left when its left edge has moved, as it is told: in whole units, rounded up (`tcp_select_window`).
+    /// What of a window is left when its left edge has moved, as it is told: in whole units, rounded up
+    /// (`tcp_select_window`).
     pub(super) fn told(&self, left: Window) -> Window {
         self.in_segments(self.round_up(self.in_bytes(left)))
     }
 
-    /// Whether the window that would be told is not below the last one told, although `unread` segments take room, because
-    /// both are the same number of units (`__tcp_select_window`). The last one was told when at most one segment took room:
-    /// the limit does not grow beyond that.
+    /// Whether the window that would be told is not below the last one told, although `unread` segments take room,
+    /// because both are the same number of units (`__tcp_select_window`). The last one was told when at most one
+    /// segment took room: the limit does not grow beyond that.
     pub(super) fn hides(&self, unread: u32, held: u32) -> bool {
         self.offer(held.saturating_add(unread)) >= self.offer(held.saturating_add(1))
     }
 
-    /// Whether the window is at least twice what is `left` of the last one told once no more than `queued` segments take room,
-    /// so that the application's read is announced (`__tcp_cleanup_rbuf`).
+    /// Whether the window is at least twice what is `left` of the last one told once no more than `queued` segments
+    /// take room, so that the application's read is announced (`__tcp_cleanup_rbuf`).
     pub(super) fn doubles(&self, left: Window, queued: u32) -> bool {
         let left = 2 * self.in_bytes(left);
         left <= self.clamp && self.offer(queued) >= left.max(1)
@@ -206,8 +207,8 @@ impl RightSizing {
         self.limit < self.free(queued)
     }
 
-    /// Whether the limit may grow while up to `count` segments join `held` ones, which reach `span` segments beyond the first
-    /// hole, each of which moves their end by one.
+    /// Whether the limit may grow while up to `count` segments join `held` ones, which reach `span` segments beyond the
+    /// first hole, each of which moves their end by one.
     #[inline]
     pub(super) fn can_grow_within(&self, count: u32, held: u32, span: u32) -> bool {
         // Nearly always the limit is above the room that the last clamp would have beside the first segment.
@@ -220,8 +221,9 @@ impl RightSizing {
     #[cold]
     #[inline(never)]
     fn grows_within(&self, count: u32, held: u32, span: u32) -> bool {
-        // With each the clamp may grow by a segment, and its room shrinks by a little less, until it is the largest window. So
-        // the room is largest before the first of them, beside the last, or where the clamp becomes the largest window.
+        // With each the clamp may grow by a segment, and its room shrinks by a little less, until it is the largest
+        // window. So the room is largest before the first of them, beside the last, or where the clamp becomes the
+        // largest window.
         let last = count.saturating_sub(1);
         let most = u64::from(self.largest - self.largest.min(span)).saturating_sub(2 * self.best / u64::from(self.mss));
         let nth = u32::try_from(most).map_or(last, |most| last.min(most));
@@ -348,8 +350,8 @@ fn occupied_bytes(mss: u64) -> u64 {
     occupied + DESCRIPTION
 }
 
-/// Which share of the receive buffer is payload, in 1/256, where segments of `mss` bytes occupy so many (`scaling_ratio`,
-/// `tcp_measure_rcv_mss`): 160 for 1448 bytes.
+/// Which share of the receive buffer is payload, in 1/256, where segments of `mss` bytes occupy so many
+/// (`scaling_ratio`, `tcp_measure_rcv_mss`): 160 for 1448 bytes.
 fn payload_share_256(mss: u32, occupied: u64) -> u64 {
     if mss < SMALLEST_MEASURED_MSS { 128 } else { (u64::from(mss) * 256 / occupied).max(1) }
 }
@@ -503,7 +505,8 @@ mod tests {
         // 81,920 − 20·1,440 = 53,120 bytes
         assert_eq!(sizing.in_bytes(window(&sizing, 20)), 52 * 1_024);
         assert!(!sizing.is_scarce(28) && sizing.is_scarce(29));
-        // 81,920 − 29·1,440 = 40,160 bytes are less than half: they are not rounded up. Less than a 16th counts as nothing.
+        // 81,920 − 29·1,440 = 40,160 bytes are less than half: they are not rounded up. Less than a 16th counts as
+        // nothing.
         assert_eq!(sizing.in_bytes(window(&sizing, 29)), 39 * 1_024);
         assert_eq!([53, 54].map(|queued| sizing.in_bytes(window(&sizing, queued))), [5 * 1_024, 0]);
         sizing.make_room(60);
@@ -559,8 +562,8 @@ mod tests {
 
     #[test]
     fn unread_segments_do_not_show_in_a_window_whose_units_are_larger() {
-        // As told by Linux 6.18 with units of 4096 bytes: 136 segments of 1440 bytes and 118 hide a second one, 134 and 106
-        // do not.
+        // As told by Linux 6.18 with units of 4096 bytes: 136 segments of 1440 bytes and 118 hide a second one, 134 and
+        // 106 do not.
         let hides = |segments: u32, scale| {
             let mut sizing = RightSizing::new(1440, 20_000, scale);
             sizing.clamp = u64::from(1440 * (segments + 1));

@@ -1,8 +1,8 @@
 //! The round-trip time as a receiver sees it (`tcp_rcv_rtt_measure_ts`, `tcp_rcv_rtt_update`).
 //!
-//! Data echoes the timestamp of the latest ACK that its sender had got, so the receiver knows how long ACK and data were
-//! under way, and how long the data waited for its turn, in whole milliseconds. The estimate falls at once and rises by an
-//! eighth of the difference, at most once for each echoed millisecond.
+//! Data echoes the timestamp of the latest ACK that its sender had got, so the receiver knows how long ACK and data
+//! were under way, and how long the data waited for its turn, in whole milliseconds. The estimate falls at once and
+//! rises by an eighth of the difference, at most once for each echoed millisecond.
 
 use crate::Segment;
 use dumbbell_recovery::timestamp::Timestamp;
@@ -60,8 +60,8 @@ impl ReceiverRtt {
         self.echoed == segment.echo
     }
 
-    /// A segment arrives. Where data before it is `unread` a longer time is that of the reader and not of the path. Returns
-    /// whether the estimate is a new one.
+    /// A segment arrives. Where data before it is `unread` a longer time is that of the reader and not of the path.
+    /// Returns whether the estimate is a new one.
     #[inline(never)]
     pub(super) fn measure(&mut self, now: Time, segment: &Segment, unread: bool) -> bool {
         self.note_travel(now.since(segment.sent_at));
@@ -82,8 +82,8 @@ impl ReceiverRtt {
         true
     }
 
-    /// Without timestamps: everything below `rcv_nxt` has arrived, and `window` segments are advertised. The shortest time
-    /// in which a window has arrived is the estimate. Returns whether it is a new one.
+    /// Without timestamps: everything below `rcv_nxt` has arrived, and `window` segments are advertised. The shortest
+    /// time in which a window has arrived is the estimate. Returns whether it is a new one.
     pub(super) fn measure_window(&mut self, now: Time, rcv_nxt: u32, window: u32) -> bool {
         let next = (now, rcv_nxt.saturating_add(window));
         let Some(measured) = &mut self.window else {

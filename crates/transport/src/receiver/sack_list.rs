@@ -14,7 +14,8 @@ pub(super) struct SackList {
     /// Most recently changed blocks, newest first.
     blocks: [SackBlock; SackList::CAPACITY],
     len: u8,
-    /// One above a segment that had arrived before, which no ACK has reported yet (`duplicate_sack`); 0 if there is none.
+    /// One above a segment that had arrived before, which no ACK has reported yet (`duplicate_sack`); 0 if there is
+    /// none.
     duplicate_end: u32,
 }
 
@@ -61,8 +62,8 @@ impl SackList {
         self.blocks[0].end += count;
     }
 
-    /// Segment `seq` arrived above a hole: its block moves to the front, joined with any other block that it now touches
-    /// (`tcp_sack_new_ofo_skb`).
+    /// Segment `seq` arrived above a hole: its block moves to the front, joined with any other block that it now
+    /// touches (`tcp_sack_new_ofo_skb`).
     #[inline]
     pub(super) fn add(&mut self, seq: u32) {
         if !self.is_permitted {
@@ -104,7 +105,8 @@ impl SackList {
         self.len = len as u8;
     }
 
-    /// Segment `seq` had arrived before: an ACK reports it that leaves before the next segment arrives (`tcp_dsack_set`).
+    /// Segment `seq` had arrived before: an ACK reports it that leaves before the next segment arrives
+    /// (`tcp_dsack_set`).
     pub(super) fn note_duplicate(&mut self, seq: u32) {
         if self.reports_duplicates {
             self.duplicate_end = seq + 1;
@@ -123,8 +125,8 @@ impl SackList {
         self.duplicate_end > 0
     }
 
-    /// Writes the SACK option (`tcp_options_write`): the DSACK first if there is a duplicate, which is reported once, then blocks,
-    /// if there is a hole. Timestamps take the place of a block.
+    /// Writes the SACK option (`tcp_options_write`): the DSACK first if there is a duplicate, which is reported once,
+    /// then blocks, if there is a hole. Timestamps take the place of a block.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "there are at most as many as an ACK holds")]
     pub(super) fn write(&mut self, has_hole: bool, timestamps: bool, ack: &mut Ack) {

@@ -1,8 +1,8 @@
 //! A receiver in steady state: every ACK covers as many segments as the one before it.
 //!
 //! Nothing is missing, the window does not grow, and segments come at even intervals. Then an ACK leaves with every
-//! `ack_every`th segment, or, where these come faster than the application reads, whenever that has read. So many segments
-//! of a run can be taken at once, with the ACKs that they lead to.
+//! `ack_every`th segment, or, where these come faster than the application reads, whenever that has read. So many
+//! segments of a run can be taken at once, with the ACKs that they lead to.
 
 use super::Receiver;
 use crate::{AdvertisedWindow, CumulativeAck, Segment};
@@ -73,8 +73,9 @@ struct Step {
 }
 
 impl Receiver {
-    /// Takes segments of a `run` whose `first` one arrives at `now`, before they arrive: all that lead to ACKs in time, if this
-    /// receiver is in steady state and everything so far is acknowledged. Returns these ACKs. No timer is armed then.
+    /// Takes segments of a `run` whose `first` one arrives at `now`, before they arrive: all that lead to ACKs in time,
+    /// if this receiver is in steady state and everything so far is acknowledged. Returns these ACKs. No timer is armed
+    /// then.
     #[inline]
     pub fn take_steady(&mut self, now: Time, first: &Segment, run: &EvenRun) -> Option<SteadyAcks> {
         let longest_gap = now.since(self.acks.last_data_at()).max(run.interval);
@@ -241,7 +242,8 @@ mod tests {
             let (same, _, one_by_one) = answers(&config, &runs, interval, false, until);
             prop_assert_eq!(acks, same);
             prop_assert_eq!(receiver.stats(), one_by_one.stats());
-            let later = |receiver: &Receiver| (receiver.acks.last_data_at(), receiver.acks.state(), receiver.window.left_from(0));
+            let later =
+                |receiver: &Receiver| (receiver.acks.last_data_at(), receiver.acks.state(), receiver.window.left_from(0));
             prop_assert_eq!(later(&receiver), later(&one_by_one), "what comes later finds the same");
         }
     }

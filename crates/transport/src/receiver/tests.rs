@@ -47,8 +47,8 @@ fn steady() -> TransportConfig {
 }
 
 /// A connection that has used up its quick ACKs and acknowledged everything; the next segment is the one returned, and
-/// it may arrive from `ms(200)` on. Two segments have changed places: above a hole the limit of the window has grown for the
-/// last time.
+/// it may arrive from `ms(200)` on. Two segments have changed places: above a hole the limit of the window has grown
+/// for the last time.
 fn settled(config: TransportConfig) -> (Receiver, u32) {
     let mut receiver = receiver(config);
     let mut seq = 0;
@@ -646,8 +646,8 @@ fn the_counters_of_marks_take_the_place_of_a_sack_block_unless_they_had_to_be_th
             last = receive(&mut receiver, ms(110), marked(next + 2 * hole + 1, ms(110), ecn)).pop();
         }
         let ack = last.unwrap();
-        // 12 bytes of timestamps are in the header. 20 of two blocks and 8 of two counters fill the 40 that TCP has; 4 and 24
-        // of three blocks do so, too.
+        // 12 bytes of timestamps are in the header. 20 of two blocks and 8 of two counters fill the 40 that TCP has; 4
+        // and 24 of three blocks do so, too.
         assert_eq!((ack.sack_count, ack.marks.unwrap().counters(), ack.option_bytes()), (blocks, counters, 28));
     }
 }
@@ -721,8 +721,8 @@ fn the_buffer_makes_room_for_what_is_held_with_and_without_sack() {
             Some((21, told - 21)),
             "what is read takes room till then"
         );
-        // The buffer holds two rounds of 10 segments and the 44 from the first gap on. 24 wait for segment 21, which take 1440
-        // bytes each, and the window is told in units of 1024.
+        // The buffer holds two rounds of 10 segments and the 44 from the first gap on. 24 wait for segment 21, which
+        // take 1440 bytes each, and the window is told in units of 1024.
         let acks = arrive(&mut receiver, 45, ms(102));
         let window = (64 * 1448 - 24 * 1440_u32).next_multiple_of(1_024) / 1448;
         assert_eq!(acks.last().map(|ack| (ack.ack, ack.window.segments())), Some((21, window)), "sack: {sack}");
@@ -1009,8 +1009,8 @@ fn state(mut receiver: Receiver) -> String {
     format!("{:?}", Receiver { expected: Expected::Nothing, ..receiver })
 }
 
-/// All ACKs that arrivals lead to, with their times, and the receiver at the end; also how many segments it was given ahead of
-/// their time.
+/// All ACKs that arrivals lead to, with their times, and the receiver at the end; also how many segments it was given
+/// ahead of their time.
 fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> (Vec<(Time, Ack)>, Receiver, u32) {
     let mut receiver = receiver(config.clone());
     let (mut acks, mut ahead) = (Vec::new(), 0);
@@ -1245,8 +1245,8 @@ fn what_waits_behind_the_segment_whose_read_ends_a_round_does_not_count_as_read(
         // As many as the limit can follow.
         deliver(50..400, ms(150))
     };
-    // Ten segments are what the first round is compared with. The limit leaves room for the latest one, and the window is told
-    // in units of 1024 bytes.
+    // Ten segments are what the first round is compared with. The limit leaves room for the latest one, and the window
+    // is told in units of 1024 bytes.
     let room = |read: u32| ((10 * 2 + 4 * (read - 10)) * read * 1448 / 10 - 1440).next_multiple_of(1_024) / 1448;
     assert_eq!(window(us(145_021)), room(41), "41 are read by its end");
     assert_eq!(window(us(145_019)), room(32), "nine wait");

@@ -47,7 +47,8 @@ impl Timestamps {
             && self.echo().ms_since(Timestamp::at(segment.sent_at)) > PAWS_WINDOW_TICKS
     }
 
-    /// Keeps what the next ACK echoes, where the last ACK covered everything below `last_acked` (`tcp_replace_ts_recent`).
+    /// Keeps what the next ACK echoes, where the last ACK covered everything below `last_acked`
+    /// (`tcp_replace_ts_recent`).
     #[inline(always)]
     pub fn replace_recent(&mut self, segment: &Segment, last_acked: u32) {
         if segment.seq <= last_acked && self.accepts(segment) {

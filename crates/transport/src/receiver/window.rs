@@ -55,8 +55,8 @@ impl ToldWindow {
         Window { segments: self.edge - seq, excess: self.excess }
     }
 
-    /// Whether a segment lies within it. One beyond the whole segments fits it if it is short, or if segments below it are
-    /// that are `held`.
+    /// Whether a segment lies within it. One beyond the whole segments fits it if it is short, or if segments below it
+    /// are that are `held`.
     #[inline]
     pub fn fits(&self, segment: &Segment, held: &Reassembly, sizing: &RightSizing) -> bool {
         segment.seq < self.edge || self.fits_excess(segment, held, sizing)
@@ -85,7 +85,8 @@ impl ToldWindow {
         }
     }
 
-    /// A constant window beside `unread` segments, which a reader has before it, and `held` ones: closed rather than small.
+    /// A constant window beside `unread` segments, which a reader has before it, and `held` ones: closed rather than
+    /// small.
     pub fn constant_beside(&self, unread: u32, held: u32) -> Option<Window> {
         let window = self.constant()?;
         let taken = if self.held_data_takes_room { held } else { 0 };
@@ -114,8 +115,8 @@ impl ToldWindow {
         self.excess = window.excess;
     }
 
-    /// Tells `window` above `ack`, or what is left of the last one if that is more; the ACK before was one of everything below
-    /// `last_acked` (`tcp_select_window`).
+    /// Tells `window` above `ack`, or what is left of the last one if that is more; the ACK before was one of
+    /// everything below `last_acked` (`tcp_select_window`).
     #[inline(always)]
     pub fn tell(
         &mut self,
@@ -134,9 +135,9 @@ impl ToldWindow {
         if self.excess == 0 { AdvertisedWindow::whole(self.edge - ack) } else { self.exact(ack) }
     }
 
-    /// The window must not shrink: what is left of the one that was told stays, in the units in which it is told, rounded up
-    /// (`tcp_select_window`). Where repairs move its left edge by less than a unit at a time, its right edge moves as well,
-    /// whatever room there is.
+    /// The window must not shrink: what is left of the one that was told stays, in the units in which it is told,
+    /// rounded up (`tcp_select_window`). Where repairs move its left edge by less than a unit at a time, its right edge
+    /// moves as well, whatever room there is.
     #[cold]
     #[inline(never)]
     fn keep(&mut self, ack: u32, sizing: &RightSizing) {

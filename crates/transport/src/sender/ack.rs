@@ -3,14 +3,15 @@
 //! What SACK blocks report is tagged, what the ACK covers leaves the scoreboard, the controller is told, losses are
 //! found and the state changes, timers are armed, and at the end the delivery-rate sample goes to the controller, or
 //! the window to proportional rate reduction. `ack_slow_path` takes every step. An expected ACK takes the fast path
-//! (`fast_path.rs`), which leaves out those that can do nothing then. A step is a function, and a rule of Linux stands in
-//! one of them: steps of both paths are inlined, so that what the fast path knows of its ACK costs nothing there.
+//! (`fast_path.rs`), which leaves out those that can do nothing then. A step is a function, and a rule of Linux stands
+//! in one of them: steps of both paths are inlined, so that what the fast path knows of its ACK costs nothing there.
 
 use super::assembly::Retransmit;
 use super::{CaState, Sender};
 use crate::{Ack, CumulativeAck, RecoveryRule};
 use dumbbell_cc::AckFlags;
 use dumbbell_recovery::ack_rtt::SentSpan;
+use dumbbell_recovery::rate::end_app_limited;
 use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_recovery::tlp::ProbeNews;
 use dumbbell_units::Time;
@@ -26,7 +27,8 @@ pub(super) struct AckNews {
     pub data_sacked: bool,
     /// `FLAG_WIN_UPDATE`.
     pub window_update: bool,
-    /// The ACK has not the header that was predicted (`pred_flags`, `FLAG_SLOWPATH`). Kept for controllers that are told.
+    /// The ACK has not the header that was predicted (`pred_flags`, `FLAG_SLOWPATH`). Kept for controllers that are
+    /// told.
     pub unpredicted: bool,
     /// `FLAG_ECE`.
     pub ece: bool,
@@ -117,8 +119,8 @@ impl Sender {
         }
     }
 
-    /// An ACK of everything below `ack` arrives; returns whether it can be meant. What is sent from here on echoes when it left
-    /// (`tcp_replace_ts_recent`).
+    /// An ACK of everything below `ack` arrives; returns whether it can be meant. What is sent from here on echoes when
+    /// it left (`tcp_replace_ts_recent`).
     #[inline(always)]
     fn begins_ack(&mut self, now: Time, ack: u32, sent_at: Timestamp) -> bool {
         if ack > self.board.nxt() || !self.established {
@@ -134,8 +136,8 @@ impl Sender {
         true
     }
 
-    /// Processes any acknowledgement (`tcp_ack`). Of one with counters of marks `is_later` says [what](Self::is_later) its timestamp
-    /// tells.
+    /// Processes any acknowledgement (`tcp_ack`). Of one with counters of marks `is_later` says [what](Self::is_later)
+    /// its timestamp tells.
     #[inline(never)]
     pub(super) fn ack_slow_path(&mut self, ack: &Ack, is_later: bool) {
         let told = ack.cumulative();
@@ -260,8 +262,8 @@ impl Sender {
         }
     }
 
-    /// Calls the controller's hooks that come before loss detection: `pkts_acked`, which `tcp_clean_rtx_queue` ends with, and
-    /// `in_ack_event`.
+    /// Calls the controller's hooks that come before loss detection: `pkts_acked`, which `tcp_clean_rtx_queue` ends
+    /// with, and `in_ack_event`.
     #[inline(always)]
     pub(super) fn tell_controller(&mut self, ack: CumulativeAck, acked: u32, news: &AckNews) {
         if self.hooks.pkts_acked {
@@ -275,7 +277,8 @@ impl Sender {
         self.tell_of_ack(news);
     }
 
-    /// Tells the controller of an ACK (`tcp_in_ack_event`). A duplicate without SACK blocks has the header that was predicted.
+    /// Tells the controller of an ACK (`tcp_in_ack_event`). A duplicate without SACK blocks has the header that was
+    /// predicted.
     #[inline(always)]
     fn tell_of_ack(&mut self, news: &AckNews) {
         if self.hooks.in_ack_event {
@@ -314,21 +317,19 @@ impl Sender {
         is_dubious.then(|| u32::from(!news.advanced && !is_no_duplicate && !news.dsack))
     }
 
-    /// Completes the rate sample of an ACK, which ends an application-limited phase when everything sent in it is delivered
-    /// (`tcp_rate_gen`).
+    /// Completes the rate sample of an ACK, which ends an application-limited phase when everything sent in it is
+    /// delivered (`tcp_rate_gen`).
     #[inline(always)]
     pub(super) fn rate_gen(&mut self, delivered: u32, losses: u32, news: &AckNews) {
-        if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
-            self.control.app_limited = 0;
-        }
+        end_app_limited(&mut self.control.app_limited, self.view.delivered);
         if delivered > 0 {
             self.view.delivered_mstamp_us = self.view.mstamp_us;
         }
         self.rate.generate(&mut self.sample, &self.view, (delivered, losses), news.reneged, news.expected);
     }
 
-    /// Updates window and pacing rate (`tcp_cong_control`): by a controller that owns both, by proportional rate reduction, or
-    /// by the controller's growth.
+    /// Updates window and pacing rate (`tcp_cong_control`): by a controller that owns both, by proportional rate
+    /// reduction, or by the controller's growth.
     #[inline(always)]
     pub(super) fn cong_control(&mut self, delivered: u32, losses: u32, news: &AckNews) {
         if self.full_control {

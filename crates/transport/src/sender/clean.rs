@@ -76,8 +76,8 @@ impl Sender {
         cleaned.segments
     }
 
-    /// [`clean_rtx_queue`](Self::clean_rtx_queue) for an expected ACK: all that it covers leaves as one run, and nothing was SACKed
-    /// before.
+    /// [`clean_rtx_queue`](Self::clean_rtx_queue) for an expected ACK: all that it covers leaves as one run, and
+    /// nothing was SACKed before.
     #[inline(always)]
     pub(super) fn clean_expected(&mut self, ack: CumulativeAck, prior: &Prior, news: &mut AckNews) -> u32 {
         let mut cleaned = Cleaned::nothing(self.board.nxt());
@@ -111,8 +111,8 @@ impl Sender {
         }
     }
 
-    /// Segments from the lowest one, `seq`, to `end`, each sent once and neither selectively acknowledged nor marked lost, leave as one run.
-    /// They lie in the order of their transmission, so only the last one matters to RACK.
+    /// Segments from the lowest one, `seq`, to `end`, each sent once and neither selectively acknowledged nor marked
+    /// lost, leave as one run. They lie in the order of their transmission, so only the last one matters to RACK.
     #[inline(always)]
     fn clean_originals(&mut self, seq: u32, end: u32, cleaned: &mut Cleaned, news: &mut AckNews) {
         let count = end - seq;

@@ -1,17 +1,18 @@
 //! The fast path of an expected ACK (Van Jacobson's header prediction, which Linux has for the receiving side).
 //!
 //! Nearly every ACK finds the connection in Open, with nothing lost, SACKed or retransmitted, and only acknowledges the
-//! next few segments. Then no SACK block is to be tagged, what it acknowledges leaves the scoreboard as one run, no tail
-//! loss probe ends, and the ACK is not dubious. The other steps of `Sender::ack_slow_path` are taken here in its order.
-//! They need not ask what the guard has found out (`AckNews::expected`); in builds with debug assertions they do.
+//! next few segments. Then no SACK block is to be tagged, what it acknowledges leaves the scoreboard as one run, no
+//! tail loss probe ends, and the ACK is not dubious. The other steps of `Sender::ack_slow_path` are taken here in its
+//! order. They need not ask what the guard has found out (`AckNews::expected`); in builds with debug assertions they
+//! do.
 
 use super::ack::AckNews;
 use super::{CaState, Sender};
 use crate::{CumulativeAck, DeliveryRate, RttSamples, TransportConfig};
 use dumbbell_units::Time;
 
-/// Whether ACKs of a connection may be expected that is established at `now`. Stamps of the first microsecond of a run are 0,
-/// which means none.
+/// Whether ACKs of a connection may be expected that is established at `now`. Stamps of the first microsecond of a run
+/// are 0, which means none.
 pub(super) fn applies_to(config: &TransportConfig, now: Time) -> bool {
     config.sack
         && config.delivery_rate == DeliveryRate::Linux

@@ -115,8 +115,8 @@ impl Sender {
         }
     }
 
-    /// Restarts the timer after an ACK that asks for it (`FLAG_SET_XMIT_TIMER`). In Open a send loop that sends anything
-    /// schedules a probe itself, which replaces this timer: so there it is armed when that loop is over.
+    /// Restarts the timer after an ACK that asks for it (`FLAG_SET_XMIT_TIMER`). In Open a send loop that sends
+    /// anything schedules a probe itself, which replaces this timer: so there it is armed when that loop is over.
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, news: &AckNews) {
         if !(news.set_timer && self.restarts_timer(news)) {

@@ -5,6 +5,7 @@ use super::super::{QuicAck, QuicPacket};
 use super::QuicSender;
 use crate::SackBlock;
 use dumbbell_cc::{AckFlags, CaState, Event, RateSample};
+use dumbbell_recovery::rate::end_app_limited;
 use dumbbell_units::{Time, claimed};
 
 /// The connection before the ACK.
@@ -250,9 +251,7 @@ impl QuicSender {
         self.sample.acked_sacked = delivered;
         self.sample.losses = growth(self.view.lost, self.lost_sampled);
         self.lost_sampled = self.view.lost;
-        if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
-            self.control.app_limited = 0;
-        }
+        end_app_limited(&mut self.control.app_limited, self.view.delivered);
         if self.full_control {
             self.view.no_unsent_data = self.stream.has_sent_all();
             self.controller.cong_control(&self.view, &mut self.control, &self.sample);
