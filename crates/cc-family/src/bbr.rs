@@ -25,7 +25,7 @@ impl ParameterSet for Parameters {
         self.constants.validate()?;
         let phases = self.constants.cycle_gains.len();
         let are_phases = self.rules.ns3.cycle_first_phases.iter().all(|&phase| (phase as usize) < phases);
-        Invalid::unless(are_phases, "cycle_first_phases", "each must be a phase of the cycle, counted from 0")
+        Invalid::unless(are_phases, "cycle_first_phases", "allowed: phases of the cycle, counted from 0")
     }
 }
 

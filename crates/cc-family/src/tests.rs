@@ -375,7 +375,7 @@ fn the_phases_that_probe_bw_begins_with_can_be_given() {
     let expected: Vec<usize> = [0, 6, 5].into_iter().cycle().skip(from).take(4).collect();
     assert_eq!(entered, expected);
     let unknown = catalog().recipe("bbr", json!({ "cycle_first_phases": [8] }).as_object().unwrap());
-    assert!(unknown.unwrap_err().to_string().contains("phase of the cycle"));
+    assert!(unknown.unwrap_err().to_string().contains("phases of the cycle"));
 }
 
 #[test]

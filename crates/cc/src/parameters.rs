@@ -2,12 +2,13 @@
 //! overrides with errors that name the key, the value and what is allowed.
 
 use crate::catalog::BuildError;
+use dumbbell_parameters::{Parameter, Problem, check, declared, nearest};
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -135,7 +136,7 @@ impl<const SCALE: u32> schemars::JsonSchema for Fixed<SCALE> {
     }
 }
 
-/// A parameter with an impossible value.
+/// A parameter whose value does not go with that of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     /// Name of the parameter.
@@ -145,7 +146,8 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// Refuses the value of `key` unless it `is_right`.
+    /// Refuses the value of `key` unless it `is_right`, for what relates parameters in a way that none of them can
+    /// declare.
     ///
     /// # Errors
     /// It is not; the error says what is `allowed`.
@@ -154,10 +156,10 @@ impl Invalid {
     }
 }
 
-/// The parameters of one controller.
+/// The parameters of one controller. Each is declared once, as a field of the struct: [`dumbbell_parameters`] tells
+/// which attributes say what it can be.
 pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonSchema + 'static {
-    /// Refuses combinations and values that types and declared ranges (`range(min = ..., max = ...)`) allow but the
-    /// algorithm cannot run with.
+    /// Refuses what no declaration of a single parameter can: combinations that the algorithm cannot run with.
     fn validate(&self) -> Result<(), Invalid> {
         Ok(())
     }
@@ -188,18 +190,18 @@ pub fn to_map<P: ParameterSet>(parameters: &P) -> Map<String, Value> {
 /// A [`ParameterSet`] of any type, so that what reads and checks tables is compiled once and not for each algorithm.
 trait AnySet: Any {
     /// Takes over what `table` holds, and defaults for the rest.
-    fn set(&mut self, table: &Map<String, Value>) -> Result<(), serde_json::Error>;
+    fn set(&mut self, table: &Map<String, Value>) -> Result<(), Vec<Problem>>;
     /// [`to_map`].
     fn to_map(&self) -> Map<String, Value>;
     /// [`ParameterSet::validate`].
-    fn check(&self) -> Result<(), Invalid>;
-    /// The JSON Schema of the type.
-    fn schema(&self) -> Value;
+    fn validate(&self) -> Result<(), Invalid>;
+    /// What the type declares.
+    fn declared(&self) -> Vec<Parameter>;
 }
 
 impl<P: ParameterSet> AnySet for P {
-    fn set(&mut self, table: &Map<String, Value>) -> Result<(), serde_json::Error> {
-        *self = P::deserialize(table)?;
+    fn set(&mut self, table: &Map<String, Value>) -> Result<(), Vec<Problem>> {
+        *self = dumbbell_parameters::read(table)?;
         Ok(())
     }
 
@@ -210,12 +212,12 @@ impl<P: ParameterSet> AnySet for P {
         }
     }
 
-    fn check(&self) -> Result<(), Invalid> {
-        self.validate()
+    fn validate(&self) -> Result<(), Invalid> {
+        ParameterSet::validate(self)
     }
 
-    fn schema(&self) -> Value {
-        schemars::schema_for!(P).into()
+    fn declared(&self) -> Vec<Parameter> {
+        declared::<P>()
     }
 }
 
@@ -225,67 +227,56 @@ fn read_into(
     overrides: &Map<String, Value>,
 ) -> Result<(), BuildError> {
     let wrong = |key: &str, message: String| BuildError::Parameter { key: key.to_owned(), message };
-    let unreadable = |error: serde_json::Error| wrong("", error.to_string());
-    parameters.set(preset).map_err(unreadable)?;
+    let optional = absent(&parameters.to_map());
+    let given = |mut table: Map<String, Value>| {
+        table.retain(|key, value| !value.is_null() || !optional.contains(key));
+        table
+    };
+    parameters.set(&given(preset.clone())).map_err(|problems| wrong("", in_words(&problems)))?;
     let known = parameters.to_map();
     for (key, value) in overrides {
         if !known.contains_key(key) {
             return Err(wrong(key, unknown_key(key, &known)));
         }
         // One key at a time, so that the error can name it.
-        let alone = Map::from_iter([(key.clone(), value.clone())]);
-        if let Err(error) = parameters.set(&alone) {
-            return Err(wrong(key, format!("`{key} = {value}`: {error} (the default is {})", known[key])));
-        }
+        let alone = given(Map::from_iter([(key.clone(), value.clone())]));
+        parameters.set(&alone).map_err(|problems| {
+            wrong(key, format!("`{key} = {value}`: {} (the default is {})", in_words(&problems), known[key]))
+        })?;
     }
     let mut all = preset.clone();
     all.extend(overrides.clone());
-    parameters.set(&all).map_err(unreadable)?;
-    parameters.check().map_err(|Invalid { key, allowed }| {
-        let value = overrides.get(key).unwrap_or(&known[key]);
-        wrong(key, format!("`{key} = {value}`: {allowed}"))
-    })?;
-    match outside_of_its_range(parameters) {
-        Some((key, value, allowed)) => Err(wrong(&key, format!("`{key} = {value}`: it must {allowed}"))),
-        None => Ok(()),
+    parameters.set(&given(all)).map_err(|problems| wrong("", in_words(&problems)))?;
+    let values = parameters.to_map();
+    let as_given = |key: &str| overrides.get(key).unwrap_or(&values[key]).clone();
+    if let Some(Problem { key, help, .. }) = check(&declaration(parameters), &values).into_iter().next() {
+        return Err(wrong(&key, format!("`{key} = {}`: {help}", as_given(&key))));
     }
+    parameters
+        .validate()
+        .map_err(|Invalid { key, allowed }| wrong(key, format!("`{key} = {}`: {allowed}", as_given(key))))
 }
 
-/// A number that is outside of the range which its declaration names, and what would be right.
-fn outside_of_its_range(parameters: &dyn AnySet) -> Option<(String, Value, String)> {
-    let ranges = declared_ranges(parameters);
-    parameters.to_map().into_iter().find_map(|(key, value)| {
-        let number = value.as_f64()?;
-        let &(min, max) = ranges.get(&key)?;
-        let is_right = min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max);
-        let allowed = match (min, max) {
-            _ if is_right => return None,
-            (Some(min), Some(max)) => format!("lie in {min}..={max}"),
-            (Some(min), None) => format!("be at least {min}"),
-            (None, max) => format!("be at most {}", max.unwrap_or_default()),
-        };
-        Some((key, value, allowed))
-    })
+/// The names of parameters that can be absent: `null` says that they are.
+fn absent(defaults: &Map<String, Value>) -> Vec<String> {
+    defaults.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key.clone()).collect()
 }
 
-/// The least and the greatest value that numbers may have, as far as they are bounded, by the name of the parameter.
-type Ranges = HashMap<String, (Option<f64>, Option<f64>)>;
-
-/// The ranges that the declaration of `parameters` names. They are asked for with every flow, and a schema takes long to
-/// make, so those of each type are kept.
-fn declared_ranges(parameters: &dyn AnySet) -> Arc<Ranges> {
-    static KNOWN: Mutex<BTreeMap<TypeId, Arc<Ranges>>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let ranges = || {
-        let schema = parameters.schema();
-        let declared = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        let range = |declared: &Value| {
-            let bound = |name: &str| declared.get(name).and_then(Value::as_f64);
-            (bound("minimum"), bound("maximum"))
-        };
-        declared.map(|(key, declared)| (key.clone(), range(declared))).collect::<Ranges>().into()
+/// What is wrong with a table, in one line.
+fn in_words(problems: &[Problem]) -> String {
+    let words = |Problem { message, help, .. }: &Problem| match help.as_str() {
+        "" => message.clone(),
+        help => format!("{message}; {help}"),
     };
-    known.entry(parameters.type_id()).or_insert_with(ranges).clone()
+    problems.iter().map(words).collect::<Vec<_>>().join("; ")
+}
+
+/// What the type of `parameters` declares. It is asked for with every flow, and a schema takes long to make, so that of
+/// each type is kept.
+fn declaration(parameters: &dyn AnySet) -> Arc<[Parameter]> {
+    static KNOWN: Mutex<BTreeMap<TypeId, Arc<[Parameter]>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(known.entry(parameters.type_id()).or_insert_with(|| parameters.declared().into()))
 }
 
 fn unknown_key(key: &str, known: &Map<String, Value>) -> String {
@@ -296,15 +287,6 @@ fn unknown_key(key: &str, known: &Map<String, Value>) -> String {
             format!("unknown parameter `{key}`; allowed are {}", names.join(", "))
         }
     }
-}
-
-/// The candidate that `word` was probably meant to be.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(similarity, _)| *similarity > 0.8)
-        .map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Declarations as data: what the JSON Schema of a struct says about each of its fields.
 
-use crate::range::Range;
+use crate::range::{Range, lookup};
 use schemars::JsonSchema;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// One parameter.
 #[derive(Clone, Debug)]
@@ -59,12 +59,14 @@ fn collect(prefix: &str, table: &Value, root: &Value, found: &mut Vec<Parameter>
         if target["properties"].is_object() {
             collect(&format!("{key}."), target, root, found);
         } else {
-            found.push(parameter(key, property, target, required.contains(&name.as_str())));
+            found.push(parameter(key, property, root, required.contains(&name.as_str())));
         }
     }
 }
 
-fn parameter(key: String, property: &Value, target: &Value, is_required: bool) -> Parameter {
+fn parameter(key: String, property: &Value, root: &Value, is_required: bool) -> Parameter {
+    let resolve = |form| target(form, root);
+    let target = target(property, root);
     let text = |name: &str| property.get(name).and_then(Value::as_str).map(str::to_owned);
     Parameter {
         key,
@@ -74,7 +76,7 @@ fn parameter(key: String, property: &Value, target: &Value, is_required: bool) -
         default_in_words: text("x-default"),
         example: [property, target].iter().find_map(|schema| schema.pointer("/examples/0").cloned()),
         unit: text("x-unit"),
-        range: Range::declared(property, target),
+        range: Range::declared(property, target, &resolve),
         choices: choices(target),
         with: text("x-with"),
         unless: text("x-unless"),
@@ -122,11 +124,6 @@ impl Parameter {
             (None, None, None) => "none".to_owned(),
         }
     }
-}
-
-/// The value under a key with dots.
-pub(crate) fn lookup<'a>(key: &str, values: &'a Value) -> Option<&'a Value> {
-    key.split('.').try_fold(values, |table, step| table.as_object().and_then(|table: &Map<_, _>| table.get(step)))
 }
 
 #[cfg(test)]

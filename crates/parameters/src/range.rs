@@ -1,29 +1,42 @@
-//! Ranges: which values a parameter can have, and which of a table are beyond.
+//! Ranges: which values a parameter can have.
 
-use crate::declaration::{Parameter, lookup};
-use crate::problem::Problem;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fmt;
 
 /// The values that a parameter can have.
 #[derive(Clone, Debug, Default)]
 pub struct Range {
     quantity: Quantity,
-    min: Option<Bound>,
-    /// Whether the lower bound itself is excluded.
-    is_open: bool,
-    max: Option<Bound>,
+    min: Option<End>,
+    max: Option<End>,
+    list: Option<Box<List>>,
 }
 
 /// An end of a range.
+#[derive(Clone, Debug)]
+struct End {
+    bound: Bound,
+    /// Whether the bound itself is outside of the range.
+    is_open: bool,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 enum Bound {
     /// A value, and how it is written.
     Value(f64, String),
     /// The value of another parameter.
     Parameter(String),
+}
+
+/// Which lists a parameter can be.
+#[derive(Clone, Debug)]
+struct List {
+    /// The least and the greatest number of elements.
+    least: Option<u64>,
+    most: Option<u64>,
+    /// What each element can be.
+    each: Range,
 }
 
 /// What kind of value is compared.
@@ -52,68 +65,96 @@ impl Quantity {
 }
 
 impl Range {
-    /// The range of a property of a JSON Schema, which refers to `target`.
-    pub(crate) fn declared(property: &Value, target: &Value) -> Range {
-        let reference = target["x-quantity"].as_str();
-        let quantity = match reference {
+    /// The range of a property of a JSON Schema, which refers to `target`. `resolve` finds what the elements of a list
+    /// refer to.
+    pub(crate) fn declared<'a>(property: &Value, target: &'a Value, resolve: &dyn Fn(&'a Value) -> &'a Value) -> Range {
+        let quantity = match target["x-quantity"].as_str() {
             Some("time") => Quantity::Time,
             Some("rate") => Quantity::Rate,
             Some("bytes") => Quantity::Bytes,
             Some("ratio") => Quantity::Ratio,
             _ => Quantity::Number,
         };
-        let bound = |names: [&str; 2]| {
-            let value = names.iter().find_map(|name| property.get(*name))?;
-            Some(match (quantity.magnitude(value), value) {
+        let end = |open: [&str; 2], closed: [&str; 2]| {
+            let named = |names: [&str; 2]| names.iter().find_map(|name| property.get(*name));
+            let (value, is_open) =
+                named(open).map(|value| (value, true)).or(named(closed).map(|value| (value, false)))?;
+            let bound = match (quantity.magnitude(value), value) {
                 (Some(magnitude), Value::String(text)) => Bound::Value(magnitude, text.clone()),
-                (Some(magnitude), other) => Bound::Value(magnitude, other.to_string()),
+                (Some(magnitude), other) => Bound::Value(magnitude, number(other)),
                 (None, other) => Bound::Parameter(other.as_str().unwrap_or_default().to_owned()),
-            })
+            };
+            Some(End { bound, is_open })
         };
-        let above = bound(["x-above", "exclusiveMinimum"]);
         // What counts something is at least 0 as it is.
         let is_natural = property["format"].as_str().is_some_and(|format| format.starts_with("uint"));
-        let zero = Bound::Value(0.0, "0".to_owned());
+        let is_said = |end: &End| !is_natural || end.is_open || end.bound != Bound::Value(0.0, "0".to_owned());
         Range {
             quantity,
-            is_open: above.is_some(),
-            min: above.or_else(|| bound(["x-at-least", "minimum"]).filter(|min| !is_natural || *min != zero)),
-            max: bound(["x-at-most", "maximum"]),
+            min: end(["x-above", "exclusiveMinimum"], ["x-at-least", "minimum"]).filter(is_said),
+            max: end(["x-below", "exclusiveMaximum"], ["x-at-most", "maximum"]),
+            list: List::declared(target, resolve).map(Box::new),
         }
     }
 
     /// Whether every value of the type is allowed.
     pub fn is_everything(&self) -> bool {
-        self.min.is_none() && self.max.is_none()
+        self.min.is_none() && self.max.is_none() && self.list.is_none()
     }
 
     /// The parameters that are bounds of this one.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
-        [&self.min, &self.max].into_iter().flatten().filter_map(|bound| match bound {
+        [&self.min, &self.max].into_iter().flatten().filter_map(|end| match &end.bound {
             Bound::Parameter(key) => Some(key.as_str()),
             Bound::Value(..) => None,
         })
     }
 
-    /// What is wrong with `value`, if anything: the bound that it violates, in words.
-    fn refuses(&self, value: &Value, values: &Value) -> Option<String> {
+    /// What would be right in place of `value`, if that is wrong. Other parameters are looked up in `values`.
+    pub(crate) fn refuses(&self, value: &Value, values: &Value) -> Option<String> {
+        if let (Some(list), Value::Array(elements)) = (&self.list, value) {
+            return list.refuses(elements, values).then(|| self.to_string());
+        }
         let read = self.quantity.magnitude(value)?;
-        let resolve = |bound: &Bound| match bound {
-            Bound::Value(value, text) => Some((*value, text.clone(), None)),
+        let resolve = |end: &End| match &end.bound {
+            Bound::Value(value, _) => Some((*value, None)),
             Bound::Parameter(key) => {
                 let other = lookup(key, values)?;
-                Some((self.quantity.magnitude(other)?, format!("`{key}`"), Some(in_words(other))))
+                Some((self.quantity.magnitude(other)?, Some(in_words(other))))
             }
         };
-        let is_low =
-            self.min.as_ref().and_then(resolve).filter(|(min, ..)| read < *min || self.is_open && read <= *min);
-        let is_high = self.max.as_ref().and_then(resolve).filter(|(max, ..)| read > *max);
-        let (_, key, violated) = is_low.clone().or_else(|| is_high.clone())?;
-        match violated {
+        let violated = |end: &Option<End>, is_min: bool| {
+            let end = end.as_ref()?;
+            let (bound, other) = resolve(end)?;
+            let is_beyond = if is_min { read < bound } else { read > bound };
             // Against another parameter its value matters.
-            Some(value) if is_low.is_some() => Some(format!("at least {key}, which is {value}")),
-            Some(value) => Some(format!("at most {key}, which is {value}")),
-            None => Some(self.to_string()),
+            (is_beyond || end.is_open && read == bound).then(|| match other {
+                Some(other) => format!("{}, which is {other}", end.in_words(is_min)),
+                None => self.to_string(),
+            })
+        };
+        violated(&self.min, true).or_else(|| violated(&self.max, false))
+    }
+}
+
+impl End {
+    /// "more than 0s", "at most `max`".
+    fn in_words(&self, is_min: bool) -> String {
+        let words = match (is_min, self.is_open) {
+            (true, true) => "more than",
+            (true, false) => "at least",
+            (false, true) => "less than",
+            (false, false) => "at most",
+        };
+        format!("{words} {}", self.bound)
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Value(_, text) => f.write_str(text),
+            Bound::Parameter(key) => write!(f, "`{key}`"),
         }
     }
 }
@@ -121,89 +162,62 @@ impl Range {
 impl fmt::Display for Range {
     /// `more than 0s, at most 1h`; nothing when everything is allowed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |bound: &Bound| match bound {
-            Bound::Value(_, text) => text.clone(),
-            Bound::Parameter(key) => format!("`{key}`"),
-        };
-        match (self.min.as_ref().map(text), self.max.as_ref().map(text)) {
-            (None, None) => Ok(()),
-            (Some(min), None) if self.is_open => write!(f, "more than {min}"),
-            (Some(min), None) => write!(f, "at least {min}"),
-            (None, Some(max)) => write!(f, "at most {max}"),
-            (Some(min), Some(max)) if self.is_open => write!(f, "more than {min}, at most {max}"),
-            (Some(min), Some(max)) => write!(f, "{min} to {max}"),
+        match (&self.min, &self.max) {
+            (Some(End { bound: min, is_open: false }), Some(End { bound: max, is_open: false })) => {
+                write!(f, "{min} to {max}")
+            }
+            (min, max) => {
+                let ends = [min.as_ref().map(|end| end.in_words(true)), max.as_ref().map(|end| end.in_words(false))];
+                f.write_str(&ends.into_iter().flatten().collect::<Vec<_>>().join(", "))?;
+                self.list.as_ref().map_or(Ok(()), |list| list.fmt(f))
+            }
         }
     }
 }
 
-/// What of `values`, a table of all `parameters`, is out of the declared ranges.
-pub fn check(parameters: &[Parameter], values: &impl Serialize) -> Vec<Problem> {
-    check_values(parameters, &serde_json::to_value(values).unwrap_or_default())
+impl List {
+    /// What a list declares of its length and its elements, if it is one and declares anything.
+    fn declared<'a>(list: &'a Value, resolve: &dyn Fn(&'a Value) -> &'a Value) -> Option<List> {
+        let elements = list.get("items").filter(|elements| elements.is_object())?;
+        let each = Range::declared(elements, resolve(elements), resolve);
+        let [least, most] = ["minItems", "maxItems"].map(|name| list[name].as_u64());
+        (least.is_some() || most.is_some() || !each.is_everything()).then_some(List { least, most, each })
+    }
+
+    fn refuses(&self, elements: &[Value], values: &Value) -> bool {
+        let length = elements.len() as u64;
+        self.least.is_some_and(|least| length < least)
+            || self.most.is_some_and(|most| length > most)
+            || elements.iter().any(|element| self.each.refuses(element, values).is_some())
+    }
 }
 
-fn check_values(parameters: &[Parameter], values: &Value) -> Vec<Problem> {
-    let problem = |parameter: &Parameter| {
-        let value = parameter.value(values)?;
-        let allowed = parameter.range.refuses(value, values)?;
-        let key = &parameter.key;
-        Some(Problem::value(key, format!("`{key}` is {}", in_words(value)), format!("allowed: {allowed}")))
-    };
-    parameters.iter().filter_map(problem).collect()
+impl fmt::Display for List {
+    /// `a list of 3 to 64, each at least 1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")?;
+        match (self.least, self.most) {
+            (None, None) => {}
+            (Some(least), None) => write!(f, " of at least {least}")?,
+            (None, Some(most)) => write!(f, " of at most {most}")?,
+            (Some(least), Some(most)) => write!(f, " of {least} to {most}")?,
+        }
+        if self.each.is_everything() { Ok(()) } else { write!(f, ", each {}", self.each) }
+    }
 }
 
-fn in_words(value: &Value) -> String {
+/// A number as people write it: `1000` and not `1000.0`.
+fn number(value: &Value) -> String {
+    let text = value.to_string();
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// The value under a key with dots.
+pub(crate) fn lookup<'a>(key: &str, values: &'a Value) -> Option<&'a Value> {
+    key.split('.').try_fold(values, |table, step| table.as_object().and_then(|table: &Map<_, _>| table.get(step)))
+}
+
+/// A value as it is written in a file, without the quotes of a text.
+pub(crate) fn in_words(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::declared;
-    use schemars::JsonSchema;
-    use serde_json::json;
-
-    #[derive(Serialize, JsonSchema)]
-    struct Bounds {
-        #[schemars(range(min = 1))]
-        count: u32,
-        #[schemars(range(max = 32))]
-        shift: u32,
-        #[schemars(range(min = 0, max = 9))]
-        gain: f64,
-        #[schemars(extend("x-above" = "0s", "x-at-most" = "longest"))]
-        shortest: Duration,
-        #[schemars(extend("x-at-most" = "1h"))]
-        longest: Duration,
-        #[schemars(extend("x-above" = "0%", "x-at-most" = "100%"))]
-        share: Option<Ratio>,
-        #[schemars(extend("x-above" = "0bit", "x-at-most" = "100tbit"))]
-        rate: Rate,
-    }
-
-    fn problems(changed: Value) -> Vec<String> {
-        let mut values = json!({
-            "count": 1, "shift": 32, "gain": 0.0, "shortest": "1ns", "longest": "1h", "share": "100%", "rate": "100tbit",
-        });
-        values.as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
-        check(&declared::<Bounds>(), &values).into_iter().map(|p| format!("{}; {}", p.message, p.help)).collect()
-    }
-
-    #[test]
-    fn the_ends_of_a_range_belong_to_it_unless_it_is_open() {
-        assert!(problems(json!({})).is_empty());
-        assert_eq!(problems(json!({ "count": 0 })), ["`count` is 0; allowed: at least 1"]);
-        assert_eq!(problems(json!({ "shift": 33 })), ["`shift` is 33; allowed: at most 32"]);
-        assert_eq!(problems(json!({ "gain": -1.0 })), ["`gain` is -1.0; allowed: 0 to 9"]);
-        assert_eq!(problems(json!({ "share": "0%" })), ["`share` is 0%; allowed: more than 0%, at most 100%"]);
-        assert_eq!(problems(json!({ "rate": "0bit" })), ["`rate` is 0bit; allowed: more than 0bit, at most 100tbit"]);
-        assert!(problems(json!({ "share": null })).is_empty(), "what is not given is not out of range");
-    }
-
-    #[test]
-    fn a_parameter_can_be_the_bound_of_another() {
-        let found = problems(json!({ "shortest": "2s", "longest": "1s" }));
-        assert_eq!(found, ["`shortest` is 2s; allowed: at most `longest`, which is 1s"]);
-        let found = problems(json!({ "shortest": "0s" }));
-        assert_eq!(found, ["`shortest` is 0s; allowed: more than 0s, at most `longest`"]);
-    }
 }

@@ -1,6 +1,6 @@
 //! Additive increase, multiplicative decrease (Chiu and Jain, 1989), with both numbers free.
 
-use dumbbell_cc::parameters::{Factor, Invalid, ParameterSet};
+use dumbbell_cc::parameters::{Factor, ParameterSet};
 use dumbbell_cc::{Algorithm, Control, Controller, Hooks, View};
 use dumbbell_units::Rng;
 use schemars::JsonSchema;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// Packets by which the window grows per round trip.
-    #[schemars(range(min = 1), extend("x-source" = "Chiu and Jain, 1989, section 3"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "Chiu and Jain, 1989, section 3"))]
     pub increase: u32,
     /// Share of the window that remains after a loss.
-    #[schemars(extend("x-source" = "Chiu and Jain, 1989, section 3"))]
+    #[schemars(extend("exclusiveMaximum" = 1, "x-source" = "Chiu and Jain, 1989, section 3"))]
     pub decrease: Factor,
 }
 
@@ -26,18 +26,7 @@ impl Default for Parameters {
     }
 }
 
-impl ParameterSet for Parameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        let invalid = |key, allowed: &str| Err(Invalid { key, allowed: allowed.to_owned() });
-        if self.increase == 0 {
-            return invalid("increase", "it must be at least 1 packet");
-        }
-        if self.decrease >= Factor::ONE {
-            return invalid("decrease", "it must be less than 1");
-        }
-        Ok(())
-    }
-}
+impl ParameterSet for Parameters {}
 
 /// The controller.
 #[derive(Clone, Debug)]

@@ -62,7 +62,7 @@ fn errors_suggest_its_name_and_its_parameters() {
     let message = experiment("{ name = \"aimd\", increse = 2 }").unwrap_err();
     assert!(message.contains("own.toml:7") && message.contains("did you mean `increase`?"), "{message}");
     let message = experiment("{ name = \"aimd\", decrease = 1.5 }").unwrap_err();
-    assert!(message.contains("it must be less than 1"), "{message}");
+    assert!(message.contains("allowed: at least 0, less than 1"), "{message}");
 }
 
 #[test]

@@ -10,19 +10,23 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// Pacing gain in STARTUP: the smallest that doubles the rate every round, 2/ln 2.
-    #[schemars(extend("x-source" = "bbr_high_gain = 2885/1000 + 1/256"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-source" = "bbr_high_gain = 2885/1000 + 1/256"))]
     pub startup_pacing_gain: Gain,
     /// Window gain in STARTUP and DRAIN.
-    #[schemars(extend("x-source" = "bbr_high_gain"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-source" = "bbr_high_gain"))]
     pub startup_window_gain: Gain,
     /// Pacing gain in DRAIN.
-    #[schemars(extend("x-source" = "bbr_drain_gain = 1000/2885"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1, "x-source" = "bbr_drain_gain = 1000/2885"))]
     pub drain_gain: Gain,
     /// Window gain in PROBE_BW.
-    #[schemars(extend("x-source" = "bbr_cwnd_gain"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-source" = "bbr_cwnd_gain"))]
     pub steady_window_gain: Gain,
     /// Pacing gains of the phases of PROBE_BW. Phase 0 probes, phase 1 drains, the others cruise.
-    #[schemars(length(min = 3, max = 64), extend("x-source" = "bbr_pacing_gain[CYCLE_LEN]"))]
+    #[schemars(
+        length(min = 3, max = 64),
+        inner(range(min = 0.003_906_25)),
+        extend("x-source" = "bbr_pacing_gain[CYCLE_LEN]")
+    )]
     pub cycle_gains: Vec<Gain>,
     /// Number of phases among which the first one is drawn, counted backwards from the one after the last.
     #[schemars(range(min = 1), extend("x-source" = "bbr_cycle_rand"))]
@@ -39,20 +43,20 @@ pub struct Parameters {
     pub probe_rtt_dwell: Duration,
 
     /// Smallest window in packets.
-    #[schemars(range(min = 1), extend("x-source" = "bbr_cwnd_min_target"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "bbr_cwnd_min_target"))]
     pub min_window: u32,
     /// Window in packets assumed as BDP while no round-trip time is known, and below which growth is free.
-    #[schemars(range(min = 1), extend("x-source" = "TCP_INIT_CWND"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "TCP_INIT_CWND"))]
     pub initial_window: u32,
     /// Bursts added to the window target so that bursts at both ends do not starve the path; 0 adds none.
-    #[schemars(extend("x-source" = "bbr_quantization_budget: 3 * bbr_tso_segs_goal"))]
+    #[schemars(range(max = 1_000), extend("x-source" = "bbr_quantization_budget: 3 * bbr_tso_segs_goal"))]
     pub budget_bursts: u32,
     /// Packets added to the window target while probing, so that small windows can probe at all.
     #[schemars(extend("x-source" = "bbr_quantization_budget: cwnd += 2"))]
     pub budget_probe_packets: u32,
 
     /// Share by which the pacing rate stays below the estimated bandwidth.
-    #[schemars(extend("x-source" = "bbr_pacing_margin_percent"))]
+    #[schemars(extend("x-below" = "100%", "x-source" = "bbr_pacing_margin_percent"))]
     pub pacing_margin: Ratio,
     /// Gain of the first pacing rate.
     #[schemars(extend("x-source" = "bbr_init_pacing_rate_from_rtt: bbr_high_gain; QUIC: 1"))]
@@ -65,16 +69,16 @@ pub struct Parameters {
     pub nominal_rtt: Duration,
 
     /// Smallest burst in packets at and above `burst_min_rate`.
-    #[schemars(range(min = 1), extend("x-source" = "bbr_min_tso_segs"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "bbr_min_tso_segs"))]
     pub burst_min: u32,
     /// Smallest burst in packets below `burst_min_rate`.
-    #[schemars(range(min = 1), extend("x-source" = "bbr_min_tso_segs"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "bbr_min_tso_segs"))]
     pub burst_min_slow: u32,
     /// Pacing rate that separates the two.
     #[schemars(extend("x-source" = "bbr_min_tso_rate"))]
     pub burst_min_rate: Rate,
     /// Largest burst in packets.
-    #[schemars(range(min = 1), extend("x-source" = "bbr_tso_segs_goal: 0x7F"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "bbr_tso_segs_goal: 0x7F"))]
     pub burst_max: u32,
     /// Largest burst in bytes.
     #[schemars(extend("x-source" = "GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER"))]
@@ -105,7 +109,7 @@ pub struct Parameters {
     pub aggregation_epoch_packets: u32,
 
     /// Shortest sampling interval in rounds.
-    #[schemars(extend("x-source" = "bbr_lt_intvl_min_rtts"))]
+    #[schemars(extend("x-at-most" = "policer_max_rounds", "x-source" = "bbr_lt_intvl_min_rtts"))]
     pub policer_min_rounds: u32,
     /// Longest sampling interval in rounds.
     #[schemars(extend("x-source" = "4 * bbr_lt_intvl_min_rtts"))]
@@ -176,40 +180,7 @@ impl Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        let check = Invalid::unless;
-        let phases = self.cycle_gains.len();
-        let positive = |gain: Gain| gain > Gain::new(0);
-        check(positive(self.startup_pacing_gain), "startup_pacing_gain", "it must be at least 1/256")?;
-        check(positive(self.startup_window_gain), "startup_window_gain", "it must be at least 1/256")?;
-        check(positive(self.drain_gain) && self.drain_gain < Gain::ONE, "drain_gain", "it must lie between 0 and 1")?;
-        check(positive(self.steady_window_gain), "steady_window_gain", "it must be at least 1/256")?;
-        check((3..=64).contains(&phases), "cycle_gains", "there must be 3 to 64 phases")?;
-        check(self.cycle_gains.iter().copied().all(positive), "cycle_gains", "every gain must be at least 1/256")?;
-        check(
-            (1..=phases).contains(&(self.cycle_random_phases as usize)),
-            "cycle_random_phases",
-            "it must lie between 1 and the number of phases",
-        )?;
-        check(self.bw_window_rounds > 0, "bw_window_rounds", "it must be at least 1")?;
-        check(self.min_window > 0, "min_window", "it must be at least 1 packet")?;
-        check(self.initial_window > 0, "initial_window", "it must be at least 1 packet")?;
-        check(self.budget_bursts <= 1_000, "budget_bursts", "it must not exceed 1000")?;
-        check(self.pacing_margin.as_f64() < 1.0, "pacing_margin", "it must be less than 100%")?;
-        check(self.burst_min > 0, "burst_min", "it must be at least 1 packet")?;
-        check(self.burst_min_slow > 0, "burst_min_slow", "it must be at least 1 packet")?;
-        check(self.burst_max > 0, "burst_max", "it must be at least 1 packet")?;
-        check(self.small_queue_shift.is_none_or(|s| s < 32), "small_queue_shift", "it must lie in 0..=31")?;
-        check(self.full_rounds > 0, "full_rounds", "it must be at least 1")?;
-        check(
-            (1..=31).contains(&self.aggregation_window_rounds),
-            "aggregation_window_rounds",
-            "it must lie in 1..=31",
-        )?;
-        check(self.aggregation_epoch_packets > 1, "aggregation_epoch_packets", "it must be at least 2")?;
-        check(
-            self.policer_min_rounds <= self.policer_max_rounds,
-            "policer_min_rounds",
-            "it must not exceed policer_max_rounds",
-        )
+        let are_phases = self.cycle_random_phases as usize <= self.cycle_gains.len();
+        Invalid::unless(are_phases, "cycle_random_phases", "allowed: at most the number of phases in `cycle_gains`")
     }
 }

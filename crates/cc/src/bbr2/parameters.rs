@@ -3,7 +3,7 @@
 //! Long because it is one list: each parameter with its meaning, source, default and range.
 
 use crate::estimators::Bursts;
-use crate::parameters::{Gain, Invalid, ParameterSet};
+use crate::parameters::{Gain, ParameterSet};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::{Deserialize, Serialize};
 
@@ -12,28 +12,38 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// Pacing gain in STARTUP.
-    #[schemars(extend("x-source" = "v2: bbr_startup_pacing_gain = 2885/1000 + 1/256; v3: 277/100 + 1/256"))]
+    #[schemars(extend(
+        "exclusiveMinimum" = 0,
+        "x-source" = "v2: bbr_startup_pacing_gain = 2885/1000 + 1/256; v3: 277/100 + 1/256"
+    ))]
     pub startup_pacing_gain: Gain,
     /// Window gain in STARTUP and DRAIN.
-    #[schemars(extend("x-source" = "v2: bbr_startup_cwnd_gain = 2885/1000 + 1/256; v3: 2"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-source" = "v2: bbr_startup_cwnd_gain = 2885/1000 + 1/256; v3: 2"))]
     pub startup_window_gain: Gain,
     /// Pacing gain in DRAIN.
-    #[schemars(extend("x-source" = "bbr_drain_gain = 1000/2885; draft-ietf-ccwg-bbr: 0.5"))]
+    #[schemars(extend(
+        "exclusiveMinimum" = 0,
+        "exclusiveMaximum" = 1,
+        "x-source" = "bbr_drain_gain = 1000/2885; draft-ietf-ccwg-bbr: 0.5"
+    ))]
     pub drain_gain: Gain,
     /// Pacing gain in UP.
-    #[schemars(extend("x-source" = "bbr_pacing_gain[BBR_BW_PROBE_UP] = 5/4"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-source" = "bbr_pacing_gain[BBR_BW_PROBE_UP] = 5/4"))]
     pub up_pacing_gain: Gain,
     /// Pacing gain in DOWN.
-    #[schemars(extend("x-source" = "bbr_pacing_gain[BBR_BW_PROBE_DOWN]: v2 3/4, v3 91/100"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-source" = "bbr_pacing_gain[BBR_BW_PROBE_DOWN]: v2 3/4, v3 91/100"))]
     pub down_pacing_gain: Gain,
     /// Pacing gain in CRUISE and REFILL.
-    #[schemars(extend("x-source" = "bbr_pacing_gain[BBR_BW_PROBE_CRUISE], [BBR_BW_PROBE_REFILL]"))]
+    #[schemars(extend(
+        "exclusiveMinimum" = 0,
+        "x-source" = "bbr_pacing_gain[BBR_BW_PROBE_CRUISE], [BBR_BW_PROBE_REFILL]"
+    ))]
     pub cruise_pacing_gain: Gain,
     /// Window gain in PROBE_BW, except UP.
-    #[schemars(extend("x-source" = "bbr_cwnd_gain = 2"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-source" = "bbr_cwnd_gain = 2"))]
     pub steady_window_gain: Gain,
     /// Window gain in UP.
-    #[schemars(extend("x-source" = "v2: bbr_cwnd_gain = 2; v3: 2 + 1/4"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-source" = "v2: bbr_cwnd_gain = 2; v3: 2 + 1/4"))]
     pub up_window_gain: Gain,
 
     /// How long a minimum round-trip time is believed.
@@ -61,14 +71,14 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "bbr_update_min_rtt: probe_rtt_round_done; quic_bbr2_probe_rtt: time only"))]
     pub probe_rtt_round: bool,
     /// The window in PROBE_RTT as a share of the BDP.
-    #[schemars(extend("x-source" = "bbr_probe_rtt_cwnd_gain = 1/2"))]
+    #[schemars(range(max = 1), extend("x-source" = "bbr_probe_rtt_cwnd_gain = 1/2"))]
     pub probe_rtt_window_gain: Gain,
 
     /// Smallest window in packets.
-    #[schemars(range(min = 1), extend("x-source" = "bbr_cwnd_min_target = 4"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "bbr_cwnd_min_target = 4"))]
     pub min_window: u32,
     /// Bursts that the window target holds at least; 0 is no such floor.
-    #[schemars(extend("x-source" = "bbr_quantization_budget: 3 * tso_segs_goal"))]
+    #[schemars(range(max = 1_000), extend("x-source" = "bbr_quantization_budget: 3 * tso_segs_goal"))]
     pub budget_bursts: u32,
     /// Packets added to the window target in UP, so that small windows can probe at all.
     #[schemars(extend("x-source" = "bbr_quantization_budget: cwnd += 2 in BBR_BW_PROBE_UP"))]
@@ -82,7 +92,7 @@ pub struct Parameters {
     pub inflight_after_ack: bool,
 
     /// Share by which the pacing rate stays below the estimated bandwidth.
-    #[schemars(extend("x-source" = "bbr_pacing_margin_percent = 1"))]
+    #[schemars(extend("x-below" = "100%", "x-source" = "bbr_pacing_margin_percent = 1"))]
     pub pacing_margin: Ratio,
     /// Gain of the first pacing rate.
     #[schemars(extend("x-source" = "bbr_init_pacing_rate_from_rtt: bbr_startup_pacing_gain"))]
@@ -91,16 +101,16 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "bbr_init_pacing_rate_from_rtt: USEC_PER_MSEC"))]
     pub nominal_rtt: Duration,
     /// Smallest burst in packets at and above `burst_min_rate`.
-    #[schemars(range(min = 1), extend("x-source" = "bbr_min_tso_segs: 2; BBR-n: 4"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "bbr_min_tso_segs: 2; BBR-n: 4"))]
     pub burst_min: u32,
     /// Smallest burst in packets below `burst_min_rate`.
-    #[schemars(range(min = 1), extend("x-source" = "bbr_min_tso_segs: v2 1, v3 2"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "bbr_min_tso_segs: v2 1, v3 2"))]
     pub burst_min_slow: u32,
     /// Pacing rate that separates the two.
     #[schemars(extend("x-source" = "bbr_min_tso_rate = 1.2 Mbit/s"))]
     pub burst_min_rate: Rate,
     /// Largest burst in packets.
-    #[schemars(range(min = 1), extend("x-source" = "bbr_tso_segs_goal: 0x7F"))]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "bbr_tso_segs_goal: 0x7F"))]
     pub burst_max: u32,
     /// Largest burst in bytes.
     #[schemars(extend("x-source" = "GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER"))]
@@ -110,7 +120,7 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "bbr_tso_segs_goal: GSO_MAX_SIZE >> r"))]
     pub burst_rtt_bytes: Bytes,
     /// Round-trip time that halves `burst_rtt_bytes`.
-    #[schemars(extend("x-source" = "bbr_tso_rtt_shift = 9: 512 us"))]
+    #[schemars(extend("x-at-least" = "1us", "x-source" = "bbr_tso_rtt_shift = 9: 512 us"))]
     pub burst_rtt_step: Duration,
     /// The connection's small queues in its own host count `2^-small_queue_shift` seconds of its rate (8 is 4 ms); absent
     /// they count as much as a burst.
@@ -137,7 +147,7 @@ pub struct Parameters {
     pub drain_max_rounds: Option<u32>,
 
     /// Share of what was in flight that may be lost before the amount in flight counts as too high.
-    #[schemars(extend("x-source" = "bbr_loss_thresh = 2/100, in 1/256"))]
+    #[schemars(extend("exclusiveMaximum" = 1, "x-source" = "bbr_loss_thresh = 2/100, in 1/256"))]
     pub loss_threshold: Gain,
     /// Which losses are compared with `loss_threshold`.
     #[schemars(extend("x-source" = "bbr_is_inflight_too_high: rs->lost; quic_bbr2_misc: losses in the round"))]
@@ -155,10 +165,10 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "v3: CA_EVENT_TLP_RECOVERY"))]
     pub tlp_repair_counts: bool,
     /// Share by which bounds are reduced.
-    #[schemars(extend("x-source" = "bbr_beta = 30/100, in 1/256"))]
+    #[schemars(extend("exclusiveMaximum" = 1, "x-source" = "bbr_beta = 30/100, in 1/256"))]
     pub beta: Gain,
     /// Share of `inflight_hi` that CRUISE and PROBE_RTT leave to other flows.
-    #[schemars(extend("x-source" = "bbr_inflight_headroom = 15/100, in 1/256"))]
+    #[schemars(extend("exclusiveMaximum" = 1, "x-source" = "bbr_inflight_headroom = 15/100, in 1/256"))]
     pub headroom: Gain,
     /// Least headroom in packets.
     #[schemars(extend("x-source" = "bbr_inflight_with_headroom: max(headroom, 1); not in QUIC"))]
@@ -199,7 +209,7 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "bbr_bw_probe_base_us = 2 s"))]
     pub probe_wait: Duration,
     /// Time up to which a random addition to `probe_wait` is drawn.
-    #[schemars(extend("x-source" = "bbr_bw_probe_rand_us = 1 s"))]
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "bbr_bw_probe_rand_us = 1 s"))]
     pub probe_wait_random: Duration,
     /// Most rounds between two probes; fewer when fewer packets are in flight, to coexist with Reno.
     #[schemars(extend("x-source" = "bbr_bw_probe_max_rounds = 63"))]
@@ -221,16 +231,16 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "bbr_ecn_max_rtt_us = 5000"))]
     pub ecn_max_rtt: Duration,
     /// Weight of a new round in the average share of marks.
-    #[schemars(extend("x-source" = "bbr_ecn_alpha_gain = 1/16"))]
+    #[schemars(range(max = 1), extend("x-source" = "bbr_ecn_alpha_gain = 1/16"))]
     pub ecn_alpha_gain: Gain,
     /// Average share of marks at the start.
-    #[schemars(extend("x-source" = "bbr_ecn_alpha_init = 1"))]
+    #[schemars(range(max = 1), extend("x-source" = "bbr_ecn_alpha_init = 1"))]
     pub ecn_alpha_init: Gain,
     /// Share of the average by which marks reduce `inflight_lo`.
-    #[schemars(extend("x-source" = "bbr_ecn_factor = 1/3, in 1/256"))]
+    #[schemars(range(max = 1), extend("x-source" = "bbr_ecn_factor = 1/3, in 1/256"))]
     pub ecn_factor: Gain,
     /// Share of marked packets from which on the amount in flight is too high.
-    #[schemars(extend("x-source" = "bbr_ecn_thresh = 1/2"))]
+    #[schemars(range(max = 1), extend("x-source" = "bbr_ecn_thresh = 1/2"))]
     pub ecn_threshold: Gain,
     /// The share must exceed `ecn_threshold`, reaching it is not enough.
     #[schemars(extend("x-source" = "bbr_is_inflight_too_high: v2 >=, v3 >"))]
@@ -462,65 +472,4 @@ impl Parameters {
     }
 }
 
-impl ParameterSet for Parameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        let check = Invalid::unless;
-        let gains = [
-            ("startup_pacing_gain", self.startup_pacing_gain),
-            ("startup_window_gain", self.startup_window_gain),
-            ("drain_gain", self.drain_gain),
-            ("up_pacing_gain", self.up_pacing_gain),
-            ("down_pacing_gain", self.down_pacing_gain),
-            ("cruise_pacing_gain", self.cruise_pacing_gain),
-            ("steady_window_gain", self.steady_window_gain),
-            ("up_window_gain", self.up_window_gain),
-        ];
-        for (key, gain) in gains {
-            check(gain.numerator() > 0, key, "it must be at least 1/256")?;
-        }
-        let below_one = [
-            ("drain_gain", self.drain_gain),
-            ("loss_threshold", self.loss_threshold),
-            ("beta", self.beta),
-            ("headroom", self.headroom),
-        ];
-        for (key, share) in below_one {
-            check(share < Gain::ONE, key, "it must be less than 1")?;
-        }
-        let at_most_one = [
-            ("probe_rtt_window_gain", self.probe_rtt_window_gain),
-            ("ecn_alpha_gain", self.ecn_alpha_gain),
-            ("ecn_alpha_init", self.ecn_alpha_init),
-            ("ecn_factor", self.ecn_factor),
-            ("ecn_threshold", self.ecn_threshold),
-        ];
-        for (key, share) in at_most_one {
-            check(share <= Gain::ONE, key, "it must not exceed 1")?;
-        }
-        let positive = [
-            ("min_window", self.min_window),
-            ("burst_min", self.burst_min),
-            ("burst_min_slow", self.burst_min_slow),
-            ("burst_max", self.burst_max),
-            ("full_rounds", self.full_rounds),
-            ("ecn_startup_rounds", self.ecn_startup_rounds),
-        ];
-        for (key, value) in positive {
-            check(value > 0, key, "it must be at least 1")?;
-        }
-        check((1..=15).contains(&self.startup_loss_events), "startup_loss_events", "it must lie in 1..=15")?;
-        check(self.budget_bursts <= 1_000, "budget_bursts", "it must not exceed 1000")?;
-        check(self.pacing_margin.as_f64() < 1.0, "pacing_margin", "it must be less than 100%")?;
-        check(self.small_queue_shift.is_none_or(|s| s < 32), "small_queue_shift", "it must lie in 0..=31")?;
-        check(self.burst_rtt_step.as_micros() > 0, "burst_rtt_step", "it must be at least 1us")?;
-        let one_to_31 = [
-            ("aggregation_window_rounds", self.aggregation_window_rounds),
-            ("aggregation_startup_rounds", self.aggregation_startup_rounds),
-        ];
-        for (key, rounds) in one_to_31 {
-            check((1..=31).contains(&rounds), key, "it must lie in 1..=31")?;
-        }
-        check(self.aggregation_epoch_packets > 1, "aggregation_epoch_packets", "it must be at least 2")?;
-        check(self.probe_wait_random <= Duration::from_secs(3_600), "probe_wait_random", "it must not exceed one hour")
-    }
-}
+impl ParameterSet for Parameters {}

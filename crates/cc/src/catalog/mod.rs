@@ -50,6 +50,7 @@ pub use entry::{About, Algorithm, Builder, Code, Entry, digest};
 pub use loader::{DIGEST, LoadError, Loaded, Loader, ORIGINS, Origin};
 pub use recipe::Recipe;
 
+use crate::Controller;
 use crate::bbr1::Bbr1;
 use crate::bbr2::Bbr2;
 use crate::classic::{
@@ -59,7 +60,7 @@ use crate::classic::{
 };
 use crate::cubic::Cubic;
 use crate::reno::Reno;
-use crate::{Controller, parameters};
+use dumbbell_parameters::nearest;
 use dumbbell_units::Rng;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -290,7 +291,7 @@ impl Catalog {
     fn known(&self, name: &str) -> Result<&Arc<Entry>, BuildError> {
         self.entry(name).ok_or_else(|| {
             let all: Vec<&str> = self.names().collect();
-            let help = match parameters::nearest(name, self.names()) {
+            let help = match nearest(name, self.names()) {
                 Some(close) => format!("did you mean `{close}`? Allowed are {}", all.join(", ")),
                 None => format!("allowed are {}", all.join(", ")),
             };

@@ -3,7 +3,7 @@
 //! `rho` is the round-trip time over 25 ms. Slow start multiplies the window by `2^rho` a round, congestion avoidance adds
 //! `rho^2` packets. For satellite links, where Reno would need hours.
 
-use crate::parameters::{Invalid, ParameterSet};
+use crate::parameters::ParameterSet;
 use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ const MAX_SHIFT: u32 = 16;
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// Round-trip time of the path whose growth is imitated.
-    #[schemars(extend("x-source" = "tcp_hybla.c: rtt0 = 25 ms"))]
+    #[schemars(extend("x-at-least" = "1ms", "x-at-most" = "1h", "x-source" = "tcp_hybla.c: rtt0 = 25 ms"))]
     pub rtt0: Duration,
     /// Largest window in packets.
     #[schemars(range(min = 2), extend("x-source" = "hybla_init: snd_cwnd_clamp = 65535"))]
@@ -33,12 +33,7 @@ impl Default for Parameters {
     }
 }
 
-impl ParameterSet for Parameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        let is_right = (1_000..=3_600_000_000).contains(&self.rtt0.as_micros());
-        Invalid::unless(is_right, "rtt0", "it must lie between 1ms and 1h")
-    }
-}
+impl ParameterSet for Parameters {}
 
 /// The Hybla controller.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! its curve over time is concave. For long fast paths with random losses.
 
 use super::arithmetic::{sample_us, scaled};
-use crate::parameters::{Fixed, Invalid, ParameterSet};
+use crate::parameters::{Fixed, ParameterSet};
 use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
@@ -24,13 +24,13 @@ const RTT_MAX_US: u32 = u32::MAX / 1280;
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// Growth in packets a round when the queue is full.
-    #[schemars(extend("x-source" = "ALPHA_MIN: 38/128"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-at-most" = "alpha_max", "x-source" = "ALPHA_MIN: 38/128"))]
     pub alpha_min: Alpha,
     /// Growth in packets a round when the queue is empty.
     #[schemars(extend("x-source" = "ALPHA_MAX: 10"))]
     pub alpha_max: Alpha,
     /// Share of the window that a loss takes when the queue is empty.
-    #[schemars(range(max = 1), extend("x-source" = "BETA_MIN: 1/8"))]
+    #[schemars(range(max = 1), extend("x-at-most" = "beta_max", "x-source" = "BETA_MIN: 1/8"))]
     pub beta_min: Beta,
     /// Share of the window that a loss takes when the queue is full.
     #[schemars(range(max = 1), extend("x-source" = "BETA_MAX: 1/2"))]
@@ -56,13 +56,7 @@ impl Default for Parameters {
     }
 }
 
-impl ParameterSet for Parameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        let is_right = self.alpha_min.numerator() > 0 && self.alpha_min <= self.alpha_max;
-        Invalid::unless(is_right, "alpha_min", "it must be above 0 and not exceed alpha_max")?;
-        Invalid::unless(self.beta_min <= self.beta_max, "beta_min", "it must not exceed beta_max")
-    }
-}
+impl ParameterSet for Parameters {}
 
 /// The Illinois controller.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@
 use super::arithmetic::sample_us;
 use super::delay::QueueingDelay;
 use super::fraction::Fraction;
-use crate::parameters::{Invalid, ParameterSet};
+use crate::parameters::ParameterSet;
 use crate::{Algorithm, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,11 @@ use std::sync::Arc;
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// Queueing delay that the flow keeps.
-    #[schemars(extend("x-source" = "RFC 6817, section 2.5: TARGET, at most 100 ms"))]
+    #[schemars(extend(
+        "x-at-least" = "1ms",
+        "x-at-most" = "1h",
+        "x-source" = "RFC 6817, section 2.5: TARGET, at most 100 ms"
+    ))]
     pub target: Duration,
     /// Packets that a round without a queue adds.
     #[schemars(range(min = 0.001, max = 1), extend("x-source" = "RFC 6817, section 2.5: GAIN, at most 1"))]
@@ -52,12 +56,7 @@ impl Default for Parameters {
     }
 }
 
-impl ParameterSet for Parameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        let is_right = (1_000..=3_600_000_000).contains(&self.target.as_micros());
-        Invalid::unless(is_right, "target", "it must lie between 1ms and 1h")
-    }
-}
+impl ParameterSet for Parameters {}
 
 /// The LEDBAT controller.
 #[derive(Clone, Debug)]

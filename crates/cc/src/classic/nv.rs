@@ -6,7 +6,7 @@
 //! every five seconds. For data centres whose switches do not mark.
 
 use super::arithmetic::{sample_us, scaled};
-use crate::parameters::{Factor, Fixed, Invalid, ParameterSet};
+use crate::parameters::{Factor, Fixed, ParameterSet};
 use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Parameters {
     #[schemars(range(max = 1_000_000), extend("x-source" = "tcp_nv.c: nv_pad"))]
     pub pad: u32,
     /// The window grows if it is below that by at least this many packets.
-    #[schemars(range(max = 1_000_000), extend("x-source" = "tcp_nv.c: nv_pad_buffer"))]
+    #[schemars(range(max = 1_000_000), extend("x-at-most" = "pad", "x-source" = "tcp_nv.c: nv_pad_buffer"))]
     pub pad_buffer: u32,
     /// How long the smallest round-trip time holds, give or take a quarter.
     #[schemars(extend("x-source" = "tcp_nv.c: nv_reset_period, 5 s"))]
@@ -88,11 +88,7 @@ impl Default for Parameters {
     }
 }
 
-impl ParameterSet for Parameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        Invalid::unless(self.pad_buffer <= self.pad, "pad_buffer", "it must not exceed pad")
-    }
-}
+impl ParameterSet for Parameters {}
 
 /// The NV controller.
 #[derive(Clone, Debug)]

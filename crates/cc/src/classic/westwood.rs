@@ -7,7 +7,7 @@
 //! at 100 ticks a second a path of 42 ms counts 50.
 
 use super::arithmetic::{filtered, sample_ticks};
-use crate::parameters::{Invalid, ParameterSet};
+use crate::parameters::ParameterSet;
 use crate::{AckFlags, Algorithm, Control, Controller, Event, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "TCP_WESTWOOD_RTT_MIN: 50 ms"))]
     pub min_interval: Duration,
     /// Round-trip time before the first sample.
-    #[schemars(extend("x-source" = "TCP_WESTWOOD_INIT_RTT: 20 s"))]
+    #[schemars(extend("x-above" = "0s", "x-source" = "TCP_WESTWOOD_INIT_RTT: 20 s"))]
     pub initial_rtt: Duration,
     /// Weight of a new sample in both filters is one in this many.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-source" = "westwood_do_filter: 7/8"))]
@@ -35,11 +35,7 @@ impl Default for Parameters {
     }
 }
 
-impl ParameterSet for Parameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        Invalid::unless(self.initial_rtt > Duration::ZERO, "initial_rtt", "it must be longer than 0s")
-    }
-}
+impl ParameterSet for Parameters {}
 
 /// The Westwood+ controller.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! Constants of CUBIC and HyStart.
 
 use super::HystartDetect;
-use crate::Control;
-use crate::parameters::{Factor, Invalid, ParameterSet};
+use crate::parameters::{Factor, ParameterSet};
 use dumbbell_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +10,24 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// Share of the window that remains after a loss.
-    #[schemars(extend("x-source" = "tcp_cubic.c: beta = 717/1024"))]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1, "x-source" = "tcp_cubic.c: beta = 717/1024"))]
     pub beta: Factor,
     /// Share of the window that remains where marks alone are the reason, and no loss. Needs `ecn`.
-    #[schemars(extend("x-default" = "`beta`, as in Linux", "x-source" = "RFC 8511, section 3.1: 0.85"))]
+    #[schemars(extend(
+        "exclusiveMinimum" = 0,
+        "exclusiveMaximum" = 1,
+        "x-default" = "`beta`, as in Linux",
+        "x-source" = "RFC 8511, section 3.1: 0.85"
+    ))]
     pub beta_ecn: Option<Factor>,
     /// Connections that this one stands for: it reduces and grows like this many that share its window.
-    #[schemars(range(min = 1), extend("x-source" = "Linux has none (1); Chromium's QUIC: kDefaultNumConnections = 2"))]
+    #[schemars(
+        range(min = 1, max = 16),
+        extend("x-source" = "Linux has none (1); Chromium's QUIC: kDefaultNumConnections = 2")
+    )]
     pub emulated_connections: u32,
     /// Steepness of the curve: `C = bic_scale * 10/1024` packets/s³ (41 gives 0.4).
-    #[schemars(range(min = 1), extend("x-source" = "tcp_cubic.c: bic_scale"))]
+    #[schemars(range(min = 1, max = 100_000), extend("x-source" = "tcp_cubic.c: bic_scale"))]
     pub bic_scale: u32,
     /// A loss below the previous maximum lowers the remembered maximum further, releasing bandwidth to newcomers.
     #[schemars(extend("x-source" = "tcp_cubic.c: fast_convergence"))]
@@ -29,10 +36,13 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "tcp_cubic.c: tcp_friendliness"))]
     pub tcp_friendliness: bool,
     /// Slow-start threshold of a new connection in packets, used when `hystart` is off; absent is infinite.
-    #[schemars(range(min = 2), extend("x-source" = "tcp_cubic.c: initial_ssthresh"))]
+    #[schemars(range(min = 2), extend("x-unit" = "packets", "x-source" = "tcp_cubic.c: initial_ssthresh"))]
     pub initial_ssthresh: Option<u32>,
     /// Smallest slow-start threshold in packets.
-    #[schemars(range(min = 1, max = 2_147_483_646), extend("x-source" = "cubictcp_recalc_ssthresh: 2"))]
+    #[schemars(
+        range(min = 1, max = 2_147_483_646),
+        extend("x-unit" = "packets", "x-source" = "cubictcp_recalc_ssthresh: 2")
+    )]
     pub min_ssthresh: u32,
     /// While the window does not change the curve is not evaluated more often than this.
     #[schemars(extend("x-source" = "bictcp_update: HZ / 32"))]
@@ -71,7 +81,7 @@ pub struct Parameters {
     #[schemars(range(min = 1), extend("x-source" = "hystart_update: delay_min >> 3"))]
     pub hystart_delay_divisor: u32,
     /// Lower bound of the delay threshold.
-    #[schemars(extend("x-source" = "HYSTART_DELAY_MIN"))]
+    #[schemars(extend("x-at-most" = "hystart_delay_max", "x-source" = "HYSTART_DELAY_MIN"))]
     pub hystart_delay_min: Duration,
     /// Upper bound of the delay threshold.
     #[schemars(extend("x-source" = "HYSTART_DELAY_MAX"))]
@@ -107,28 +117,4 @@ impl Default for Parameters {
     }
 }
 
-impl ParameterSet for Parameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        let check = Invalid::unless;
-        let is_share = |beta: Factor| beta.numerator() > 0 && beta < Factor::ONE;
-        check(is_share(self.beta), "beta", "it must lie between 0 and 1")?;
-        check(self.beta_ecn.is_none_or(is_share), "beta_ecn", "it must lie between 0 and 1")?;
-        check((1..=16).contains(&self.emulated_connections), "emulated_connections", "it must lie in 1..=16")?;
-        check((1..=100_000).contains(&self.bic_scale), "bic_scale", "it must lie in 1..=100000")?;
-        check(self.initial_ssthresh.is_none_or(|s| s >= 2), "initial_ssthresh", "it must be at least 2 packets")?;
-        check(
-            (1..Control::INFINITE_SSTHRESH).contains(&self.min_ssthresh),
-            "min_ssthresh",
-            "it must lie in 1..=2147483646 packets; more would be no threshold",
-        )?;
-        check(self.plateau_windows > 0, "plateau_windows", "it must be at least 1")?;
-        check(self.first_epoch_max_acks > 0, "first_epoch_max_acks", "it must be at least 1")?;
-        check(self.min_acks_per_increment > 0, "min_acks_per_increment", "it must be at least 1")?;
-        check(self.hystart_delay_divisor > 0, "hystart_delay_divisor", "it must be at least 1")?;
-        check(
-            self.hystart_delay_min <= self.hystart_delay_max,
-            "hystart_delay_min",
-            "it must not exceed hystart_delay_max",
-        )
-    }
-}
+impl ParameterSet for Parameters {}

@@ -68,8 +68,8 @@ fn a_packet_of_the_handshake_has_room_for_the_options_that_it_carries() {
 fn what_is_out_of_range_is_refused_with_what_is_allowed() {
     let plain = TransportConfig::default;
     let cases = [
-        (TransportConfig { mss: 63, ..plain() }, "`mss` is 63; allowed: 64 to 65000"),
-        (TransportConfig { hz: 1_000_001, ..plain() }, "`hz` is 1000001; allowed: 1 to 1000000"),
+        (TransportConfig { mss: 63, ..plain() }, "`mss` is 63; allowed: 64 to 65000, in bytes"),
+        (TransportConfig { hz: 1_000_001, ..plain() }, "`hz` is 1000001; allowed: 1 to 1000000, in 1/s"),
         (TransportConfig { pacing_shift: 33, ..plain() }, "`pacing_shift` is 33; allowed: at most 32"),
         (
             TransportConfig { rto_min: Duration::from_secs(121), ..plain() },
@@ -81,7 +81,7 @@ fn what_is_out_of_range_is_refused_with_what_is_allowed() {
         ),
         (
             TransportConfig { reordering: 301, ..plain() },
-            "`reordering` is 301; allowed: at most `max_reordering`, which is 300",
+            "`reordering` is 301; allowed: at most `max_reordering`, which is 300, in segments",
         ),
         (
             TransportConfig { receive_window: 1_000, ..plain() },
@@ -97,7 +97,7 @@ fn what_is_out_of_range_is_refused_with_what_is_allowed() {
         ),
         (
             TransportConfig { quic: QuicConfig { packet_threshold: 0, ..QuicConfig::default() }, ..plain() },
-            "`quic.packet_threshold` is 0; allowed: at least 1",
+            "`quic.packet_threshold` is 0; allowed: at least 1, in packets",
         ),
         (
             TransportConfig { quic: QuicConfig { saved_cwnd: 100_000, ..QuicConfig::default() }, ..plain() },
