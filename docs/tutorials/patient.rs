@@ -1,7 +1,7 @@
 //! Patient Reno: it grows as Reno does, but not while packets wait longer than they should.
 
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, Control, Controller, Hooks, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, Control, Controller, Hooks, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

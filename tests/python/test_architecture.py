@@ -26,15 +26,27 @@ def below(crate: str, arrows: dict[str, set[str]], above: tuple[str, ...] = ()) 
     return ends.union(*(below(end, arrows, (*above, crate)) for end in ends))
 
 
-def used(crate: str) -> set[str]:
-    """The crates of the house that a crate depends on, tests included."""
+def used(crate: str, *, by_tests: bool = False) -> set[str]:
+    """The crates of the house that a crate is built of, or that its tests use besides."""
     manifest = (ROOT / "crates" / crate / "Cargo.toml").read_text("utf-8")
-    return set(re.findall(r"^dumbbell-([a-z-]+)(?:\.workspace)? =", manifest, re.MULTILINE))
+    sections = re.split(r"^(?=\[)", manifest, flags=re.MULTILINE)
+    chosen = [section for section in sections if section.startswith("[dev-dependencies]") == by_tests]
+    return set(re.findall(r"^dumbbell-([a-z-]+)(?:\.workspace)? =", "".join(chosen), re.MULTILINE))
 
 
 @pytest.mark.parametrize("crate", sorted(CRATES))
 def test_a_crate_uses_only_what_the_drawing_has_below_it(crate: str) -> None:
     assert used(crate) <= below(crate, drawn())
+
+
+@pytest.mark.parametrize("crate", sorted(CRATES))
+def test_tests_of_a_crate_use_nothing_that_is_above_it(crate: str) -> None:
+    assert not {other for other in used(crate, by_tests=True) if crate in below(other, drawn())}
+
+
+def test_what_moves_packets_is_built_without_an_algorithm() -> None:
+    for crate in ("cc-contract", "recovery", "path", "transport"):
+        assert not below(crate, drawn()) & {"cc", "cc-family"}
 
 
 @pytest.mark.parametrize("crate", sorted(CRATES))

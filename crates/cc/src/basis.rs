@@ -4,7 +4,7 @@
 //! follows from it: the estimates seldom move, a phase lasts many ACKs. So a controller keeps its operating point
 //! together with its basis and determines it anew when that differs.
 
-use crate::{Control, View};
+use dumbbell_cc_contract::{Control, View};
 
 /// The model at one instant, and what of the connection matters besides: everything but the constants. `S` is what the
 /// controller is doing.

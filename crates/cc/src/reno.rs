@@ -4,8 +4,8 @@
 //! halves it; marks alone may leave more of it (RFC 8511). The sender executes the reduction itself (proportional rate
 //! reduction) and restarts from one packet after a timeout; NewReno and SACK differ in the sender, not here.
 
-use crate::parameters::{Factor, ParameterSet};
-use crate::{Algorithm, Control, Controller, Hooks, Needs, View};
+use dumbbell_cc_contract::parameters::{Factor, ParameterSet};
+use dumbbell_cc_contract::{Algorithm, Control, Controller, Hooks, Needs, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

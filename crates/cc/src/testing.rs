@@ -1,6 +1,6 @@
 //! What a transport keeps for its controller, for unit tests.
 
-use crate::{Control, Controller, View};
+use dumbbell_cc_contract::{Control, Controller, View};
 use dumbbell_units::{Duration, Time};
 
 /// A connection without a transport.

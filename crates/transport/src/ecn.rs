@@ -1,7 +1,7 @@
 //! What the ends of a connection agree on about explicit congestion notification.
 
 use crate::EcnEcho;
-use dumbbell_cc::EcnMode;
+use dumbbell_cc_contract::EcnMode;
 use dumbbell_path::Ecn;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};

@@ -14,7 +14,7 @@
 //! their own instead of bytes, because most packets of most experiments are theirs.
 
 use crate::{ReceiverStats, SenderStats};
-use dumbbell_cc::{Control, Controller, RateSample, View};
+use dumbbell_cc_contract::{Control, Controller, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 

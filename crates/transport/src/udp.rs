@@ -6,8 +6,8 @@
 use crate::endpoint::{Act, Arrival, Datagram, Endpoint, News, Report};
 use crate::sequence::SeenNumbers;
 use crate::{ReceiverStats, SenderStats};
-use dumbbell_cc::parameters::ParameterSet;
-use dumbbell_cc::{Algorithm, Control, Controller, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, Control, Controller, View};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Rng, Time};
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
 //! Both transports are driven through one story, and a controller that writes down what it is told checks that they keep
-//! to the order of calls that `dumbbell_cc::Controller` documents.
+//! to the order of calls that `dumbbell_cc_contract::Controller` documents.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -8,7 +8,7 @@
     reason = "the numbers are those of these tests, and small"
 )]
 
-use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, Needs, RateSample, View};
+use dumbbell_cc_contract::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, Needs, RateSample, View};
 use dumbbell_transport::quic::{EcnCounts, QuicAck, QuicSender};
 use dumbbell_transport::{
     Ack, AdvertisedWindow, EcnUse, Handshake, Pacing, SackBlock, Sender, Timestamp, TransportConfig,

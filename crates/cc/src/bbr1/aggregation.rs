@@ -3,8 +3,8 @@
 
 use super::{BW_UNIT, Core};
 use crate::estimators::packets_in;
-use crate::parameters::Gain;
-use crate::{Control, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{Control, View};
 
 impl Core {
     /// Measures how far an ACK runs ahead of what `bw` delivers in `elapsed_us`, the age of the epoch.

@@ -4,7 +4,7 @@
 
 use super::{Core, Rules};
 use crate::estimators::delivery_rate;
-use crate::{RateSample, View};
+use dumbbell_cc_contract::{RateSample, View};
 
 /// The current round.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,8 @@
 //! which would drain a queue that is not theirs.
 
 use super::{Core, Mode, Rules};
-use crate::parameters::Gain;
-use crate::{Control, RateSample, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{Control, RateSample, View};
 
 /// State of the gain cycle.
 #[derive(Clone, Debug)]

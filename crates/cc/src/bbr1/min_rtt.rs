@@ -7,7 +7,7 @@
 
 use super::{Core, Mode, Rules};
 use crate::estimators::is_after;
-use crate::{Control, RateSample, View};
+use dumbbell_cc_contract::{Control, RateSample, View};
 use dumbbell_units::Duration;
 
 /// State of PROBE_RTT.

@@ -46,9 +46,9 @@ pub use snapshot::Snapshot;
 pub use window::RecoveryState;
 
 use crate::estimators::{AckAggregation, Bursts, MinRttFilter, Pacing, has_rate};
-use crate::minmax::MaxFilter;
-use crate::parameters::Gain;
-use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, RateSample, View};
+use dumbbell_cc_contract::minmax::MaxFilter;
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Event, Hooks, RateSample, View};
 use dumbbell_units::Rng;
 use std::borrow::Cow;
 use std::sync::Arc;

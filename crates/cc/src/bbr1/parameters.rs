@@ -1,7 +1,7 @@
 //! Constants of BBR v1 in Linux 6.18.
 
 use crate::estimators::Bursts;
-use crate::parameters::{Gain, Invalid, ParameterSet};
+use dumbbell_cc_contract::parameters::{Gain, Invalid, ParameterSet};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::{Deserialize, Serialize};
 

@@ -7,8 +7,8 @@
 
 use super::{Core, Mode, Rules};
 use crate::estimators::delivery_rate;
-use crate::parameters::Gain;
-use crate::{RateSample, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{RateSample, View};
 
 /// State of the long-term sampler.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,8 @@
 //! compiled for it: Linux's pays nothing for the others.
 
 use super::{Core, Mode};
-use crate::parameters::Gain;
-use crate::{CaState, Control, RateSample, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{CaState, Control, RateSample, View};
 
 /// The decisions of a [`Bbr1`](super::Bbr1) besides its constants, with Linux 6.18's as provided ones. `core` is the
 /// controller's model and state; rules keep what else they need in themselves.

@@ -1,8 +1,8 @@
 //! The congestion window: BDP, budget for bursts, growth to the target, and loss recovery.
 
 use super::{BW_UNIT, Core, Mode, Rules};
-use crate::parameters::Gain;
-use crate::{CaState, Control, RateSample, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{CaState, Control, RateSample, View};
 
 /// What recovery remembers.
 #[derive(Clone, Debug, Default)]

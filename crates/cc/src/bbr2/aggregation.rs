@@ -5,7 +5,7 @@
 
 use super::{Aggregation, BW_UNIT, Bbr2};
 use crate::estimators::AckAggregation;
-use crate::{Control, View};
+use dumbbell_cc_contract::{Control, View};
 
 impl Bbr2 {
     /// Measures how far an ACK of `acked` packets and with a delivery rate runs ahead of the bandwidth.

@@ -5,8 +5,8 @@
 
 use super::probe_bw::AckPhase;
 use super::{Bbr2, Mode, Phase, Timeout, UNSET, Undo};
-use crate::parameters::Gain;
-use crate::{Control, LostPacket, RateSample, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{Control, LostPacket, RateSample, View};
 
 /// The bounds; [`UNSET`] is none.
 #[derive(Clone, Debug)]

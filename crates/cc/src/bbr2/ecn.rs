@@ -4,8 +4,8 @@
 //! the Internet a mark means something else (RFC 3168).
 
 use super::{Bbr2, Mode, Parameters};
-use crate::parameters::Gain;
-use crate::{Control, RateSample, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{Control, RateSample, View};
 
 /// What is known from marks.
 #[derive(Clone, Debug)]

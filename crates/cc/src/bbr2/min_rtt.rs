@@ -7,7 +7,7 @@
 use super::probe_bw::AckPhase;
 use super::{Bbr2, Mode, Phase, ProbeRttEntry};
 use crate::estimators::{MinRttFilter, is_after};
-use crate::{Control, RateSample, View};
+use dumbbell_cc_contract::{Control, RateSample, View};
 use dumbbell_units::Duration;
 
 /// PROBE_RTT and its schedule. Stamps are ticks.

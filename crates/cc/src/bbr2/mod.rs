@@ -44,8 +44,10 @@ pub use parameters::{
 };
 
 use crate::estimators::{AckAggregation, BW_UNIT, Bursts, MinRttFilter, Pacing, has_rate};
-use crate::parameters::Gain;
-use crate::{Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{
+    Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View,
+};
 use dumbbell_units::Rng;
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use super::{Bbr2, Mode, Phase};
 use crate::basis::Basis;
-use crate::parameters::Gain;
-use crate::{Control, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{Control, View};
 
 /// The operating point, kept for as long as its basis holds.
 #[derive(Clone, Debug, Default)]

@@ -2,8 +2,8 @@
 
 use super::Bbr2;
 use crate::estimators::{Pacing, in_network_at_departure};
-use crate::parameters::Gain;
-use crate::{Control, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{Control, View};
 
 impl Bbr2 {
     /// The first pacing rate: the window per round-trip time, measured or nominal.

@@ -3,7 +3,7 @@
 //! Long because it is one list: each parameter with its meaning, source, default and range.
 
 use crate::estimators::Bursts;
-use crate::parameters::{Gain, ParameterSet};
+use dumbbell_cc_contract::parameters::{Gain, ParameterSet};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@
 //! raises `inflight_hi` by 1, 2, 4, ... packets a round for as long as it is what limits the flow.
 
 use super::{Bbr2, Mode, Phase, ProbeRttEntry, UNSET, UpExit};
-use crate::parameters::Gain;
-use crate::{CaState, Control, RateSample, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{CaState, Control, RateSample, View};
 
 /// Which packets the ACKs now arriving belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use super::{Bbr2, LossCount, Mode};
 use crate::estimators::{BW_UNIT, has_rate};
-use crate::{Control, RateSample, View};
+use dumbbell_cc_contract::{Control, RateSample, View};
 
 /// The current packet-timed round.
 #[derive(Clone, Debug, Default)]

@@ -4,8 +4,8 @@
 //! much. Version 3 repeats the search for a plateau in every UP.
 
 use super::{Bbr2, FullTest, LossCount, Mode, StartupBound};
-use crate::parameters::Gain;
-use crate::{CaState, Control, RateSample, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{CaState, Control, RateSample, View};
 
 /// The search for a full pipe.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,8 @@
 //! The congestion window: the BDP with its budget, within the bounds.
 
 use super::{BW_UNIT, Bbr2, Mode, Phase, UNSET};
-use crate::parameters::Gain;
-use crate::{Control, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{Control, View};
 
 impl Bbr2 {
     /// `gain` bandwidth-delay products in packets, rounded up.

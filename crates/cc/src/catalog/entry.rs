@@ -1,37 +1,14 @@
 //! What a catalogue holds: an algorithm with its code, or a variant of one.
 
-use super::{BuildError, Origin, RegisterError};
-use crate::Controller;
-use crate::parameters::{self, ParameterSet};
+use super::error::{BuildError, RegisterError};
+use dumbbell_cc_contract::{Algorithm, Controller, parameters};
 use dumbbell_units::Rng;
 use hmac_sha256::Hash;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::marker::PhantomData;
+use std::path::PathBuf;
 use std::sync::Arc;
-
-/// A controller that a catalogue can hold: what it is called, what its parameters are, and how it is made.
-pub trait Algorithm: Controller + Sized + 'static {
-    /// Its constants.
-    type Parameters: ParameterSet + Send + Sync + 'static;
-    /// The name an experiment file uses, for example `bbr`.
-    const NAME: &'static str;
-    /// The exact algorithm and version, for example `bbr1-linux-6.18`.
-    const EXACT_NAME: &'static str;
-    /// One sentence on what it is.
-    const SUMMARY: &'static str;
-    /// Where it is defined: a paper, an RFC, a file of a kernel.
-    const SOURCE: &'static str;
-    /// Version of the code, usually `env!("CARGO_PKG_VERSION")`.
-    const VERSION: &'static str;
-    /// The code itself, as `include_str!` gives it, where versions do not tell two states of it apart: results of
-    /// another text then count as results of another algorithm.
-    const CODE: &'static str = "";
-
-    /// A controller. Flows with the same parameters share them; `rng` is its only source of randomness; `exact_name` is
-    /// what [`Controller::algorithm`] has to answer, which differs from [`Algorithm::EXACT_NAME`] for variants.
-    fn build(parameters: Arc<Self::Parameters>, rng: Rng, exact_name: Arc<str>) -> Self;
-}
 
 /// What a catalogue tells about an algorithm or a variant; the constants of [`Algorithm`], for code that is not known
 /// when this is compiled.
@@ -120,6 +97,17 @@ impl<A: Algorithm> Code for Typed<A> {
         let parameters = Arc::new(parameters::read::<A::Parameters>(preset, overrides)?);
         Ok(Box::new(move |rng| Box::new(A::build(Arc::clone(&parameters), rng, Arc::clone(&exact_name)))))
     }
+}
+
+/// Where an entry's code comes from, if not from this program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// One of [`ORIGINS`](super::ORIGINS).
+    pub key: &'static str,
+    /// What names it from any folder.
+    pub text: String,
+    /// The files that it was read from.
+    pub files: Vec<PathBuf>,
 }
 
 /// One algorithm of a catalogue, or a variant: another one's code with other parameters.

@@ -1,7 +1,8 @@
 //! Algorithms that are not part of the program: an experiment file names where their code is.
 
-use super::{About, BuildError, Builder, Code, Entry};
-use crate::{Control, Controller, Fault, Hooks, View};
+use super::entry::{About, Builder, Code, Entry, Origin};
+use super::error::{BuildError, LoadError};
+use dumbbell_cc_contract::{Control, Controller, Fault, Hooks, View};
 use dumbbell_units::Rng;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -38,27 +39,6 @@ pub struct Loaded {
     pub files: Vec<PathBuf>,
     /// What makes its controllers.
     pub code: Arc<dyn Code>,
-}
-
-/// Why an algorithm could not be loaded.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct LoadError {
-    /// What is wrong.
-    pub message: String,
-    /// What would be right.
-    pub help: String,
-}
-
-/// Where an entry's code comes from, if not from this program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// One of [`ORIGINS`].
-    pub key: &'static str,
-    /// What names it from any folder.
-    pub text: String,
-    /// The files that it was read from.
-    pub files: Vec<PathBuf>,
 }
 
 /// Names what `loaded` is: by its file, without the folders that lead there, and in the exact name by its digest.

@@ -42,15 +42,16 @@
 //! ```
 
 mod entry;
+mod error;
 mod loader;
 mod preset;
 mod recipe;
 
-pub use entry::{About, Algorithm, Builder, Code, Entry, digest};
-pub use loader::{DIGEST, LoadError, Loaded, Loader, ORIGINS, Origin};
+pub use entry::{About, Builder, Code, Entry, Origin, digest};
+pub use error::{BuildError, LoadError, RegisterError};
+pub use loader::{DIGEST, Loaded, Loader, ORIGINS};
 pub use recipe::Recipe;
 
-use crate::Controller;
 use crate::bbr1::Bbr1;
 use crate::bbr2::Bbr2;
 use crate::classic::{
@@ -60,6 +61,7 @@ use crate::classic::{
 };
 use crate::cubic::Cubic;
 use crate::reno::Reno;
+use dumbbell_cc_contract::{Algorithm, Controller};
 use dumbbell_parameters::nearest;
 use dumbbell_units::Rng;
 use serde_json::{Map, Value};
@@ -77,60 +79,6 @@ impl std::fmt::Debug for Catalog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Catalog").field("entries", &self.entries).finish_non_exhaustive()
     }
-}
-
-/// Why a controller could not be built.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum BuildError {
-    /// No algorithm has this name.
-    #[error("unknown algorithm `{name}`; {help}")]
-    UnknownAlgorithm {
-        /// What was asked for.
-        name: String,
-        /// What there is, the nearest first.
-        help: String,
-    },
-    /// A parameter does not exist or has an impossible value.
-    #[error("{message}")]
-    Parameter {
-        /// The parameter, empty when the whole table is meant.
-        key: String,
-        /// What is wrong with it and what would be right.
-        message: String,
-    },
-    /// The algorithm could not be loaded.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-}
-
-/// Why a catalogue refuses an algorithm.
-#[derive(Debug, thiserror::Error)]
-pub enum RegisterError {
-    /// A name is empty or has characters that a file cannot hold as a word.
-    #[error("`{name}` is no name for an algorithm: it must be one word of printable ASCII characters")]
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// Another one has this name.
-    #[error("the name `{name}` is taken by {by}")]
-    Taken {
-        /// The name, short or exact.
-        name: String,
-        /// Exact name of the one that has it.
-        by: String,
-    },
-    /// The variants cannot be read.
-    #[error("{0}")]
-    Presets(#[from] toml::de::Error),
-    /// The base of a variant is unknown, or has no such parameters.
-    #[error("variant `{name}`: {error}")]
-    Variant {
-        /// Name of the variant.
-        name: String,
-        /// What is wrong.
-        error: BuildError,
-    },
 }
 
 static BUILTIN: LazyLock<Catalog> = LazyLock::new(|| {

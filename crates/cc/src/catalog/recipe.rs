@@ -1,7 +1,8 @@
 //! How to build the controllers of a flow.
 
-use super::{BuildError, Builder, Entry};
-use crate::Controller;
+use super::entry::{Builder, Entry};
+use super::error::BuildError;
+use dumbbell_cc_contract::Controller;
 use dumbbell_units::Rng;
 use serde_json::{Map, Value};
 use std::sync::Arc;

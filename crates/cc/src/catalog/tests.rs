@@ -1,8 +1,8 @@
 mod bounds;
 
 use super::*;
-use crate::parameters::NoParameters;
-use crate::{Control, View};
+use dumbbell_cc_contract::parameters::NoParameters;
+use dumbbell_cc_contract::{Control, View};
 use serde_json::json;
 
 fn table(value: Value) -> Map<String, Value> {

@@ -1,6 +1,6 @@
 //! Whole-number arithmetic of windows and times, in 64 bits where the kernel's 32 would wrap.
 
-use crate::View;
+use dumbbell_cc_contract::View;
 use dumbbell_units::Duration;
 
 /// `value * factor / divisor`, cut off; a divisor of 0 counts as 1.

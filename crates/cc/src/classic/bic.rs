@@ -8,8 +8,8 @@
 //! compensated twice.
 
 use super::arithmetic::scaled;
-use crate::parameters::{Factor, ParameterSet};
-use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
+use dumbbell_cc_contract::parameters::{Factor, ParameterSet};
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

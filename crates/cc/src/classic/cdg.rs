@@ -7,8 +7,8 @@
 //! background traffic; it needs no knowledge of the path's smallest delay.
 
 use super::delayed_acks::DelayedAcks;
-use crate::parameters::{Factor, ParameterSet};
-use crate::{Algorithm, Control, Controller, Event, Hooks, Needs, View};
+use dumbbell_cc_contract::parameters::{Factor, ParameterSet};
+use dumbbell_cc_contract::{Algorithm, Control, Controller, Event, Hooks, Needs, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

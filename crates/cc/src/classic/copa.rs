@@ -5,8 +5,8 @@
 //! few packets and empties every five rounds. When it does not, somebody else fills it, and `delta` is led by AIMD like TCP. Used
 //! by Facebook for live video. Paced; in real numbers.
 
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, RateSample, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Event, Hooks, RateSample, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

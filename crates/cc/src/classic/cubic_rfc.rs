@@ -7,8 +7,8 @@
 use super::arithmetic::sample_us;
 use super::fraction::Fraction;
 use super::hystart_pp::HystartPlusPlus;
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, Needs, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Event, Hooks, Needs, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

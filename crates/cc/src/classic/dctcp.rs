@@ -5,8 +5,8 @@
 //! where little was marked. Growth and the answer to losses are Reno's. For data centres, where all flows do so and all
 //! switches mark; without marks it is Reno.
 
-use crate::parameters::ParameterSet;
-use crate::{AckFlags, Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{AckFlags, Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

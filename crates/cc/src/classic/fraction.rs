@@ -1,6 +1,6 @@
 //! Windows in fractions of a packet, for controllers that are defined in real numbers.
 
-use crate::Control;
+use dumbbell_cc_contract::Control;
 
 /// What a window of whole packets is short of: the fraction that has not become a packet yet.
 #[derive(Clone, Copy, Debug, Default)]

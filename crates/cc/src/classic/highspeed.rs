@@ -4,8 +4,8 @@
 //! window of 83,000 packets needs a loss rate of 10⁻⁷ where Reno would need 2·10⁻¹⁰. For very fast long paths. The growth counts
 //! ACKs and not segments, as in the kernel: with one ACK for two segments it is half as fast.
 
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, Control, Controller, Hooks, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, Control, Controller, Hooks, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

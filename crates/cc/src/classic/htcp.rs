@@ -6,8 +6,8 @@
 //! fast paths. Times are in ticks of the kernel's coarse clock, round-trip times rounded up.
 
 use super::arithmetic::{filtered, sample_ticks, scaled};
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

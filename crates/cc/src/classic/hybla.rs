@@ -3,8 +3,8 @@
 //! `rho` is the round-trip time over 25 ms. Slow start multiplies the window by `2^rho` a round, congestion avoidance adds
 //! `rho^2` packets. For satellite links, where Reno would need hours.
 
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

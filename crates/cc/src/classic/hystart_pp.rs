@@ -4,7 +4,7 @@
 //! speed (conservative slow start). If the delay falls again, that was noise, and slow start goes on; after five rounds it is
 //! over.
 
-use crate::{Control, View};
+use dumbbell_cc_contract::{Control, View};
 
 const MIN_THRESHOLD_US: u32 = 4_000;
 const MAX_THRESHOLD_US: u32 = 16_000;

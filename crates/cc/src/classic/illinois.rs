@@ -4,8 +4,8 @@
 //! its curve over time is concave. For long fast paths with random losses.
 
 use super::arithmetic::{sample_us, scaled};
-use crate::parameters::{Fixed, ParameterSet};
-use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
+use dumbbell_cc_contract::parameters::{Fixed, ParameterSet};
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -7,8 +7,8 @@
 use super::arithmetic::{sample_us, smoothed_us};
 use super::delay::QueueingDelay;
 use super::fraction::Fraction;
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, Control, Controller, Hooks, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -13,8 +13,8 @@
 //! was meant of it.
 
 use super::delayed_acks::DelayedAcks;
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, Control, Controller, Hooks, Needs, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, Control, Controller, Hooks, Needs, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

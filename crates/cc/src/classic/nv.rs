@@ -6,8 +6,8 @@
 //! every five seconds. For data centres whose switches do not mark.
 
 use super::arithmetic::{sample_us, scaled};
-use crate::parameters::{Factor, Fixed, ParameterSet};
-use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
+use dumbbell_cc_contract::parameters::{Factor, Fixed, ParameterSet};
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -13,8 +13,8 @@
 
 use super::arithmetic::smoothed_us;
 use super::fraction::Fraction;
-use crate::parameters::{Fixed, ParameterSet};
-use crate::{Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, RateSample, View};
+use dumbbell_cc_contract::parameters::{Fixed, ParameterSet};
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, RateSample, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

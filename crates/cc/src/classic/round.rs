@@ -1,7 +1,7 @@
 //! The round-trip times of Vegas, which YeAH uses as well: the smallest one ever, and the smallest one of a round.
 
 use super::arithmetic::sample_us;
-use crate::{CaState, Event, View};
+use dumbbell_cc_contract::{CaState, Event, View};
 
 /// No round-trip time yet (the kernel's 0x7fffffff).
 const NONE: u32 = 0x7fff_ffff;

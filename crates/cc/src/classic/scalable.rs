@@ -2,8 +2,8 @@
 //! so that the time between losses does not depend on it. For experiments with very fast paths: two flows with the same
 //! losses keep the ratio of their windows for ever.
 
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, Control, Controller, Hooks, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, Control, Controller, Hooks, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -4,8 +4,8 @@
 //! costs half, and the window grows at half the speed. For lossy (wireless) access links.
 
 use super::arithmetic::{sample_us, scaled};
-use crate::parameters::{Factor, ParameterSet};
-use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, View};
+use dumbbell_cc_contract::parameters::{Factor, ParameterSet};
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Event, Hooks, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -7,8 +7,8 @@
 //! at 100 ticks a second a path of 42 ms counts 50.
 
 use super::arithmetic::{filtered, sample_ticks};
-use crate::parameters::ParameterSet;
-use crate::{AckFlags, Algorithm, Control, Controller, Event, Hooks, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{AckFlags, Algorithm, Control, Controller, Event, Hooks, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -6,8 +6,8 @@
 
 use super::arithmetic::scaled;
 use super::round::Round;
-use crate::parameters::ParameterSet;
-use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, View};
+use dumbbell_cc_contract::parameters::ParameterSet;
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Event, Hooks, View};
 use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -5,7 +5,7 @@
 //! smallest round-trip time with the smallest ever.
 
 use super::Parameters;
-use crate::{Control, View};
+use dumbbell_cc_contract::{Control, View};
 use serde::{Deserialize, Serialize};
 
 /// Which of HyStart's detectors run.

@@ -22,9 +22,9 @@ mod parameters;
 pub use hystart::HystartDetect;
 pub use parameters::Parameters;
 
-use crate::parameters::Factor;
-use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, Needs, View};
 use cube_root::cube_root;
+use dumbbell_cc_contract::parameters::Factor;
+use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Event, Hooks, Needs, View};
 use dumbbell_units::Rng;
 use hystart::Hystart;
 use std::borrow::Cow;

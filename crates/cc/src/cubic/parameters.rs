@@ -1,7 +1,7 @@
 //! Constants of CUBIC and HyStart.
 
 use super::HystartDetect;
-use crate::parameters::{Factor, ParameterSet};
+use dumbbell_cc_contract::parameters::{Factor, ParameterSet};
 use dumbbell_units::Duration;
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@
 //! largest excess of the last rounds is what the window needs on top.
 
 use super::BW_UNIT;
-use crate::View;
-use crate::minmax::{MaxFilter, SlotFilter};
+use dumbbell_cc_contract::View;
+use dumbbell_cc_contract::minmax::{MaxFilter, SlotFilter};
 
 /// State of the measurement: an epoch, and the largest excess in two slots or in a filter.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! The minimum round-trip time of a window of time.
 
-use crate::View;
+use dumbbell_cc_contract::View;
 use dumbbell_units::Duration;
 
 /// The smallest round-trip time, believed for a span of time that the kernel's coarse clock measures.

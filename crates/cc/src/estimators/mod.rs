@@ -11,7 +11,7 @@ pub use aggregation::{AckAggregation, Excess};
 pub use min_rtt::{MinRttFilter, is_after};
 pub use pacing::{Bursts, Pacing, in_network_at_departure};
 
-use crate::RateSample;
+use dumbbell_cc_contract::RateSample;
 
 /// One packet per microsecond in the scale of all bandwidths (`BW_UNIT`).
 pub const BW_UNIT: u64 = 1 << 24;

@@ -1,8 +1,8 @@
 //! The pacing rate, the size of bursts, and what the network will hold when the next burst leaves.
 
 use super::{BW_UNIT, delivery_rate, packets_in};
-use crate::parameters::Gain;
-use crate::{Control, View};
+use dumbbell_cc_contract::parameters::Gain;
+use dumbbell_cc_contract::{Control, View};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 
 /// From a bandwidth to the pacing rate.

@@ -10,8 +10,8 @@
 //! twice what the bandwidth gives for the time since. The bandwidth is the maximum over ten round trips of samples that are
 //! not limited by the application, or higher than it all the same.
 
-use dumbbell_cc::minmax::MaxFilter;
-use dumbbell_cc::{RateSample, View};
+use dumbbell_cc_contract::minmax::MaxFilter;
+use dumbbell_cc_contract::{RateSample, View};
 use std::collections::VecDeque;
 
 /// A train is over when it has brought at most so many times what the bandwidth gives.

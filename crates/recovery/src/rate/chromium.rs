@@ -7,7 +7,7 @@
 //! later versions can do about it.
 
 use super::ack_points::{AckPoint, AckPoints};
-use dumbbell_cc::{Control, RateSample, View};
+use dumbbell_cc_contract::{Control, RateSample, View};
 
 /// The packet that was acknowledged last.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 //! shorter than the minimum RTT is discarded.
 
 use super::{Record, Source, View};
-use dumbbell_cc::RateSample;
+use dumbbell_cc_contract::RateSample;
 
 /// Whether a segment was sent after the source of this ACK's sample; of one stamp the higher one was.
 #[inline]

@@ -3,7 +3,7 @@
 //! last one.
 
 use super::Record;
-use dumbbell_cc::RateSample;
+use dumbbell_cc_contract::RateSample;
 
 /// Whether more had been delivered when a segment was sent than when the source of this ACK's sample was.
 #[inline]

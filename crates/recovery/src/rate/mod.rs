@@ -24,7 +24,7 @@ use crate::scoreboard::{Record, Scoreboard, flag};
 use crate::send_stamp::Stamp;
 pub use app_limited::{AppLimit, check_app_limited, end_app_limited};
 pub use chromium::{ChromiumSampler, SentSnapshot};
-use dumbbell_cc::{Control, RateSample, View};
+use dumbbell_cc_contract::{Control, RateSample, View};
 use ns3::Ns3;
 
 /// The rule by which samples are taken.

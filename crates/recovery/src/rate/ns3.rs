@@ -7,7 +7,7 @@
 //! (ns-3's issue 1026).
 
 use super::{Record, linux_old, send_phase_us};
-use dumbbell_cc::RateSample;
+use dumbbell_cc_contract::RateSample;
 
 /// What ns-3's sampler remembers from ACK to ACK.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use super::{AckFrequency, EcnCounts, QuicAck, QuicPacket, QuicReceiver, QuicSender};
 use crate::endpoint::{Act, Arrival, Datagram, Endpoint, News, Report, Sending};
 use crate::{SackBlock, TransportConfig};
-use dumbbell_cc::Controller;
+use dumbbell_cc_contract::Controller;
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 

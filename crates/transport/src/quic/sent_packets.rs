@@ -186,7 +186,7 @@ impl SentPackets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dumbbell_cc::{Control, View};
+    use dumbbell_cc_contract::{Control, View};
     use dumbbell_recovery::rate::ChromiumSampler;
 
     fn sent(count: u32) -> SentPackets {

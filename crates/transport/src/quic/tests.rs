@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{EcnUse, TransportConfig};
-use dumbbell_cc::{CaState, Control, Controller, Event as Happening, RateSample, View};
+use dumbbell_cc_contract::{CaState, Control, Controller, Event as Happening, RateSample, View};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

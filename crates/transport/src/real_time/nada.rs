@@ -2,7 +2,7 @@
 
 use super::{RealTimeConfig, Report};
 use crate::udp::NoParameters;
-use dumbbell_cc::{Algorithm, Control, Controller, View};
+use dumbbell_cc_contract::{Algorithm, Control, Controller, View};
 use dumbbell_units::{Duration, Rng};
 use std::sync::Arc;
 

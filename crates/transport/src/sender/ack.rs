@@ -9,7 +9,7 @@
 use super::assembly::Retransmit;
 use super::{CaState, Sender};
 use crate::{Ack, CumulativeAck, RecoveryRule};
-use dumbbell_cc::AckFlags;
+use dumbbell_cc_contract::AckFlags;
 use dumbbell_recovery::ack_rtt::SentSpan;
 use dumbbell_recovery::rate::end_app_limited;
 use dumbbell_recovery::timestamp::Timestamp;

@@ -5,7 +5,7 @@ use super::Burst;
 use crate::{
     AdvertisedWindow, ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, SendBufferSize, TransportConfig,
 };
-use dumbbell_cc::{Control, Controller, EcnMode, View};
+use dumbbell_cc_contract::{Control, Controller, EcnMode, View};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::RttSource;
 use dumbbell_recovery::dupthresh::DupThresh;

@@ -2,7 +2,7 @@
 //! pacing rate that follows from it.
 
 use super::{CaState, Sender};
-use dumbbell_cc::Event;
+use dumbbell_cc_contract::Event;
 use dumbbell_recovery::cwnd_validation::WindowUse;
 use dumbbell_recovery::rate::{AppLimit, check_app_limited};
 

@@ -9,7 +9,7 @@ use super::ack::AckNews;
 use super::assembly::Retransmit;
 use super::{CaState, Sender};
 use crate::{Ack, EcnUse, RecoveryRule};
-use dumbbell_cc::{Control, Event};
+use dumbbell_cc_contract::{Control, Event};
 use dumbbell_recovery::frto::{LossAck, Verdict};
 use dumbbell_recovery::scoreboard::flag;
 use dumbbell_recovery::timer::Pending;

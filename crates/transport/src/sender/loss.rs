@@ -3,7 +3,7 @@
 use super::ack::AckNews;
 use super::{CaState, LossDetector, Sender};
 use crate::{LossDetection, RecoveryRule};
-use dumbbell_cc::{Control, Controller, LostPacket, View};
+use dumbbell_cc_contract::{Control, Controller, LostPacket, View};
 use dumbbell_recovery::newreno;
 use dumbbell_recovery::scoreboard::{NewlyLost, Scoreboard, flag};
 

@@ -43,7 +43,7 @@ mod write;
 use crate::{Completion, Handshake, Steer, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
 pub use burst::Burst;
-use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
+use dumbbell_cc_contract::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::accurate_ecn::MarkCounter;
 use dumbbell_recovery::cwnd_validation::CwndValidation;

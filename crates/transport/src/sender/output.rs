@@ -7,7 +7,7 @@
 use super::assembly::{Arming, Retransmit};
 use super::{Burst, Sender};
 use crate::{Flags, Rescue};
-use dumbbell_cc::Event;
+use dumbbell_cc_contract::Event;
 use dumbbell_recovery::host_queue::QueueLimit;
 use dumbbell_recovery::scoreboard::{Record, flag};
 use dumbbell_recovery::timer::Pending;

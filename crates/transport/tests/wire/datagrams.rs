@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::story::Ends;
 use crate::tcp::{note_sample, note_view};
-use dumbbell_cc::Controller;
+use dumbbell_cc_contract::Controller;
 use dumbbell_path::Ecn;
 use dumbbell_transport::{
     Act, Arrival, Endpoint, Handshake, News, Protocol, ReceiverStats, SenderStats, TransportConfig, probe, quic,

@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::story::Ends;
-use dumbbell_cc::{Controller, RateSample, View};
+use dumbbell_cc_contract::{Controller, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_transport::{
     Ack, Burst, Handshake, Receiver, ReceiverStats, Segment, Sender, SenderStats, TransportConfig,

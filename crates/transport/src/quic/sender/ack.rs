@@ -4,7 +4,7 @@ use super::super::sent_packets::Fate;
 use super::super::{QuicAck, QuicPacket};
 use super::QuicSender;
 use crate::SackBlock;
-use dumbbell_cc::{AckFlags, CaState, Event, RateSample};
+use dumbbell_cc_contract::{AckFlags, CaState, Event, RateSample};
 use dumbbell_recovery::rate::end_app_limited;
 use dumbbell_units::{Time, claimed};
 

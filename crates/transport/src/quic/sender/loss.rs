@@ -4,7 +4,7 @@ use super::super::QuicPacket;
 use super::super::clock::rounded_up;
 use super::super::sent_packets::{Fate, Sent};
 use super::{Before, QuicSender};
-use dumbbell_cc::{CaState, Event, LostPacket};
+use dumbbell_cc_contract::{CaState, Event, LostPacket};
 use dumbbell_recovery::rfc9002::{LossThreshold, PersistentCongestion, Verdict};
 use dumbbell_units::{Duration, Time};
 

@@ -15,7 +15,7 @@ use super::stream::Stream;
 use super::{QuicAck, QuicConfig, QuicPacket};
 use crate::{Pacing, SenderStats, Steer, TransportConfig};
 use ack::Told;
-use dumbbell_cc::{CaState, Control, Controller, EcnMode, Hooks, Needs, RateSample, View};
+use dumbbell_cc_contract::{CaState, Control, Controller, EcnMode, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::careful_resume::CarefulResume;
 use dumbbell_recovery::jiffies::Jiffies;
 use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};

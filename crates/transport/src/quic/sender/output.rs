@@ -4,7 +4,7 @@ use super::super::clock::rounded_up;
 use super::super::stream::Part;
 use super::super::{AckFrequency, QuicPacket};
 use super::QuicSender;
-use dumbbell_cc::{Control, Event};
+use dumbbell_cc_contract::{Control, Event};
 use dumbbell_recovery::careful_resume::Phase;
 use dumbbell_units::Time;
 

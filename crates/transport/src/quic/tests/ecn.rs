@@ -1,7 +1,7 @@
 //! Congestion marks and those who count them.
 
 use super::*;
-use dumbbell_cc::EcnMode;
+use dumbbell_cc_contract::EcnMode;
 
 /// Has full control and reacts to marks itself.
 #[derive(Clone, Default)]

@@ -1,7 +1,7 @@
 //! Reductions in proportion to what is delivered.
 
 use super::*;
-use dumbbell_cc::Needs;
+use dumbbell_cc_contract::Needs;
 
 /// Halves on loss, in proportion to what is delivered.
 struct Proportional;

@@ -5,7 +5,7 @@
 //! the fate of every packet. Both check the counters of the sender against its scoreboard after every event.
 
 use crate::{Ack, AdvertisedWindow, Handshake, Receiver, SackBlock, Segment, Sender, Timestamp, TransportConfig};
-use dumbbell_cc::{CaState, Control, Controller, Event, RateSample, View};
+use dumbbell_cc_contract::{CaState, Control, Controller, Event, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::scoreboard::flag;
 use dumbbell_units::{Duration, Time};

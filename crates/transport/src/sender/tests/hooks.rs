@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::{Ack, AdvertisedWindow, Handshake, Sender, TransportConfig};
-use dumbbell_cc::{AckFlags, Control, Controller, Hooks, LostPacket, Needs, View};
+use dumbbell_cc_contract::{AckFlags, Control, Controller, Hooks, LostPacket, Needs, View};
 use dumbbell_units::Duration;
 use std::sync::{Arc, Mutex};
 

@@ -3,7 +3,7 @@
 use super::harness::*;
 use crate::{Ack, AdvertisedWindow, Completion, Flags, Handshake, Pacing, Sender, Timestamp, TransportConfig};
 use dumbbell_cc::Catalog;
-use dumbbell_cc::{CaState, Control, Controller, Event};
+use dumbbell_cc_contract::{CaState, Control, Controller, Event};
 use dumbbell_units::{Duration, Rng, Time};
 use serde_json::Map;
 

@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::{AdvertisedWindow, EcnUse, Flags, Timestamp, TransportConfig};
-use dumbbell_cc::{CaState, Control, Event};
+use dumbbell_cc_contract::{CaState, Control, Event};
 use dumbbell_recovery::send_stamp::Stamp;
 use dumbbell_recovery::timer::Pending;
 use dumbbell_units::{Duration, Time};

@@ -5,7 +5,7 @@ use crate::{
     Ack, AdvertisedWindow, ControllerRtt, DeliveryRate, Handshake, LossDetection, RecoveryRule, Rescue, RtoRule,
     RttSamples, Sender, Timestamp, TransportConfig,
 };
-use dumbbell_cc::CaState;
+use dumbbell_cc_contract::CaState;
 use dumbbell_units::Duration;
 
 /// ns-3's transport with this sampler.

@@ -1,6 +1,6 @@
 //! What a controller may see of the connection it governs.
 
-use crate::Control;
+use crate::control::Control;
 use dumbbell_units::{Duration, Time};
 
 /// The congestion-avoidance states of a Linux sender, in their order of severity.
@@ -145,7 +145,8 @@ impl View {
     }
 
     /// Whole ticks of the coarse clock within `span`.
-    pub(crate) fn whole_ticks(&self, span: Duration) -> u32 {
+    #[inline]
+    pub fn whole_ticks(&self, span: Duration) -> u32 {
         let ticks = span.as_micros().saturating_mul(u64::from(self.hz)) / 1_000_000;
         u32::try_from(ticks).unwrap_or(u32::MAX)
     }

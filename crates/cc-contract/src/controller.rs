@@ -1,6 +1,8 @@
 //! The contract between a sender and its congestion controller, in the spirit of Linux's `tcp_congestion_ops`.
 
-use crate::{CaState, Control, RateSample, View};
+use crate::control::Control;
+use crate::rate_sample::RateSample;
+use crate::view::{CaState, View};
 use dumbbell_units::Time;
 use std::any::Any;
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! What a controller may change about the connection it governs.
 
-use crate::View;
+use crate::view::View;
 
 /// The levers of a controller, which the transport obeys. A transport writes them, too, where Linux does: during a
 /// reduction that the controller leaves to it, after idle time, and the pacing rate of controllers without one.
