@@ -1,7 +1,8 @@
 //! The allowance for aggregated ACKs (since Linux 5.1): two slots of a few rounds, bounded by the window and by what the
 //! bandwidth delivers in a tenth of a second.
 
-use super::{BW_UNIT, Core};
+use super::model::Core;
+use crate::estimators::BW_UNIT;
 use crate::estimators::packets_in;
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Control, View};

@@ -2,23 +2,14 @@
 //!
 //! A round ends when a packet sent after its start is acknowledged: one trip through the path, however long the queue.
 
-use super::{Core, Rules};
+use super::model::Core;
+use super::rules::Rules;
 use crate::estimators::delivery_rate;
 use dumbbell_cc_contract::{RateSample, View};
 
-/// The current round.
-#[derive(Clone, Debug, Default)]
-pub struct Round {
-    /// Rounds so far.
-    pub count: u32,
-    /// The round ends with the first sample of a packet sent when at least this much was delivered.
-    pub next_delivered: u64,
-    /// This ACK started a round.
-    pub started: bool,
-}
-
 impl Core {
     /// Counts rounds and feeds the delivery rate of a sample that has one to the maximum filter.
+    #[inline]
     pub(super) fn update_bandwidth<R: Rules>(&mut self, rules: &mut R, view: &View, sample: &RateSample) {
         if sample.prior_delivered >= self.round.next_delivered {
             self.round.next_delivered = view.delivered;

@@ -4,25 +4,10 @@
 //! the queue, the others cruise. Flows enter at a random phase so that they do not probe in step, never at phase 1,
 //! which would drain a queue that is not theirs.
 
-use super::{Core, Mode, Rules};
+use super::model::{Core, Mode};
+use super::rules::Rules;
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Control, RateSample, View};
-
-/// State of the gain cycle.
-#[derive(Clone, Debug)]
-pub struct Cycle {
-    /// The pacing gain of the current phase.
-    pub gain: Gain,
-    /// When the phase began, in microseconds of the rules' clock.
-    pub start_us: u64,
-}
-
-impl Cycle {
-    /// In phase 0 of a cycle with these gains.
-    pub(super) fn new(gains: &[Gain]) -> Cycle {
-        Cycle { gain: gains[0], start_us: 0 }
-    }
-}
 
 impl Core {
     /// Enters PROBE_BW at a random phase.

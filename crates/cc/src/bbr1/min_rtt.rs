@@ -5,22 +5,15 @@
 //! and the propagation delay can be seen. Flows that share a queue expire together, because they all see the minimum
 //! when it drains: they synchronise.
 
-use super::{Core, Mode, Rules};
+use super::model::{Core, Mode};
+use super::rules::Rules;
 use crate::estimators::is_after;
 use dumbbell_cc_contract::{Control, RateSample, View};
 use dumbbell_units::Duration;
 
-/// State of PROBE_RTT.
-#[derive(Clone, Debug, Default)]
-pub struct ProbeRtt {
-    /// Tick when it may end; 0 while the amount in flight has not come down yet.
-    pub done_stamp: u32,
-    /// A round has passed since then.
-    pub round_done: bool,
-}
-
 impl Core {
     /// Updates the minimum and runs PROBE_RTT.
+    #[inline]
     pub(super) fn update_min_rtt<R: Rules>(
         &mut self,
         rules: &mut R,

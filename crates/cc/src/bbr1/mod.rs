@@ -18,7 +18,7 @@
 //! With every ACK the model is updated (`policer`, `bandwidth`, `aggregation`, `cycle`, full pipe, drain, `min_rtt`, in
 //! this order), then the `operating_point` follows from it, which is the pacing rate (`pacing`) and the window's target,
 //! and the window (`window`) grows towards that. Gains are in 1/256, the minimum round-trip time expires by the kernel's
-//! coarse clock.
+//! coarse clock. All that these parts know is in `model`.
 //!
 //! What older kernels, other stacks and papers do otherwise is not here: they bring [`Rules`] of their own, which
 //! `dumbbell-cc-family` holds.
@@ -27,6 +27,7 @@ mod aggregation;
 mod bandwidth;
 mod cycle;
 mod min_rtt;
+mod model;
 mod operating_point;
 mod pacing;
 mod parameters;
@@ -36,114 +37,17 @@ mod snapshot;
 mod window;
 
 pub use crate::estimators::BW_UNIT;
-pub use bandwidth::Round;
-pub use cycle::Cycle;
-pub use min_rtt::ProbeRtt;
+pub use model::{Core, Cycle, FullPipe, Mode, Policer, ProbeRtt, RecoveryState, Round, State};
 pub use parameters::Parameters;
-pub use policer::Policer;
 pub use rules::{Linux, Rules};
 pub use snapshot::Snapshot;
-pub use window::RecoveryState;
 
-use crate::estimators::{AckAggregation, Bursts, MinRttFilter, Pacing, has_rate};
-use dumbbell_cc_contract::minmax::MaxFilter;
+use crate::estimators::has_rate;
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Event, Hooks, RateSample, View};
 use dumbbell_units::Rng;
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// The four states of BBR, numbered as in the kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Ramp up until the delivery rate stops growing.
-    #[default]
-    Startup = 0,
-    /// Drain the queue that STARTUP made.
-    Drain = 1,
-    /// Discover and share bandwidth around the operating point.
-    ProbeBw = 2,
-    /// Hold the window down to see the propagation delay.
-    ProbeRtt = 3,
-}
-
-/// What the controller is doing: all that its gains follow from.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct State {
-    /// The mode.
-    pub mode: Mode,
-    /// Phase of PROBE_BW's cycle.
-    pub phase: u8,
-    /// The pipe was found full, for good.
-    pub full_pipe: bool,
-    /// A policer was found and its rate is in use.
-    pub policed: bool,
-}
-
-/// At once: states are compared with every ACK.
-impl PartialEq for State {
-    #[inline]
-    fn eq(&self, other: &State) -> bool {
-        let bits = |s: &State| u32::from_ne_bytes([s.mode as u8, s.phase, s.full_pipe.into(), s.policed.into()]);
-        bits(self) == bits(other)
-    }
-}
-
-/// The search for a full pipe: has the bandwidth estimate stopped growing?
-#[derive(Clone, Debug, Default)]
-pub struct FullPipe {
-    /// Bandwidth at the last growth.
-    pub baseline: u32,
-    /// Rounds without growth.
-    pub rounds: u32,
-}
-
-/// The model of the path and the state of the controller: what all BBRs of version 1 share, whatever their rules.
-#[derive(Clone, Debug)]
-pub struct Core {
-    /// The constants.
-    pub parameters: Arc<Parameters>,
-    /// The source of randomness.
-    pub rng: Rng,
-    /// First phase of the next PROBE_BW in place of a random one.
-    forced_phase: Option<u8>,
-
-    /// Mode, phase, and what else gains follow from.
-    pub state: State,
-    /// Of the operating point.
-    pub pacing_gain: Gain,
-    /// Of the operating point.
-    pub cwnd_gain: Gain,
-
-    /// Maximum bandwidth by round.
-    pub bandwidth: MaxFilter,
-    /// The current round.
-    pub round: Round,
-    /// The long-term sampler.
-    pub policer: Policer,
-    /// The minimum round-trip time.
-    pub min_rtt: MinRttFilter,
-    /// The round-trip time that the BDP is computed with, in microseconds: the minimum, and what the rules add to it.
-    pub model_rtt_us: u64,
-    /// State of PROBE_RTT.
-    pub probe_rtt: ProbeRtt,
-    /// The cycle of PROBE_BW.
-    pub cycle: Cycle,
-    /// The search for a full pipe.
-    pub full_pipe: FullPipe,
-    /// How far ACKs run ahead of the bandwidth.
-    pub aggregation: AckAggregation,
-    /// What recovery remembers.
-    pub recovery: RecoveryState,
-    /// From bandwidth to pacing rate.
-    pub pacing: Pacing,
-    bursts: Bursts,
-    operating_point: operating_point::OperatingPoint,
-
-    /// The connection restarts from idle: a minimum RTT that expired meanwhile is no reason for PROBE_RTT.
-    pub idle_restart: bool,
-}
 
 /// The BBR v1 controller, with Linux's rules or others.
 #[derive(Clone, Debug)]
@@ -179,44 +83,6 @@ impl<R: Rules> Bbr1<R> {
 }
 
 impl Core {
-    fn new(parameters: Arc<Parameters>, rng: Rng) -> Core {
-        let p = &parameters;
-        Core {
-            rng,
-            forced_phase: None,
-            state: State::default(),
-            pacing_gain: Gain::new(0),
-            cwnd_gain: Gain::new(0),
-            bandwidth: MaxFilter::default(),
-            round: Round::default(),
-            policer: Policer::default(),
-            min_rtt: MinRttFilter::default(),
-            model_rtt_us: 0,
-            probe_rtt: ProbeRtt::default(),
-            cycle: Cycle::new(&p.cycle_gains),
-            full_pipe: FullPipe::default(),
-            aggregation: AckAggregation::default(),
-            recovery: RecoveryState::default(),
-            pacing: Pacing::new(p.pacing_margin),
-            bursts: p.bursts(),
-            operating_point: operating_point::OperatingPoint::default(),
-            idle_restart: false,
-            parameters,
-        }
-    }
-
-    /// The maximum bandwidth of the last rounds.
-    #[inline]
-    pub fn max_bw(&self) -> u32 {
-        self.bandwidth.max()
-    }
-
-    /// The bandwidth to operate at: the policer's when one was found, else the maximum.
-    #[inline]
-    pub fn bw(&self) -> u32 {
-        if self.state.policed { self.policer.bandwidth } else { self.max_bw() }
-    }
-
     /// STARTUP ends when three rounds in a row did not raise the bandwidth estimate by a quarter.
     fn check_full_pipe(&mut self, sample: &RateSample) {
         if self.state.full_pipe || !self.round.started || sample.is_app_limited {

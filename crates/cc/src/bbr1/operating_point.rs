@@ -1,17 +1,10 @@
 //! The operating point: gains, the pacing rate, and the amount in flight that follow from the model.
 
-use super::{Core, Mode, Rules, State};
+use super::model::{Core, Mode, OperatingPoint, State};
+use super::rules::Rules;
 use crate::basis::Basis;
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Control, View};
-
-/// The operating point, kept for as long as its basis holds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct OperatingPoint {
-    basis: Basis<State>,
-    /// The window to grow to, in packets.
-    target: u32,
-}
 
 impl Core {
     /// Moves to the operating point of the present model: sets gains, pacing rate and the window's target.

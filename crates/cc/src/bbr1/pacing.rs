@@ -1,6 +1,7 @@
 //! The first pacing rate and those that follow, and what the network will hold when the next burst leaves.
 
-use super::{Core, Rules};
+use super::model::Core;
+use super::rules::Rules;
 use crate::estimators::{Pacing, in_network_at_departure};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Control, View};

@@ -5,24 +5,11 @@
 //! lose that much are compared: when two in a row deliver at the same rate, a policer is presumed and its rate is used
 //! for 48 rounds without probing.
 
-use super::{Core, Mode, Rules};
+use super::model::{Core, Mode, Policer};
+use super::rules::Rules;
 use crate::estimators::delivery_rate;
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{RateSample, View};
-
-/// State of the long-term sampler.
-#[derive(Clone, Debug, Default)]
-pub struct Policer {
-    /// Rate of the last interval, or of the policer; 0 is none.
-    pub bandwidth: u32,
-    /// An interval runs.
-    pub sampling: bool,
-    /// Rounds in the interval, or with the policer's rate in use.
-    pub rounds: u32,
-    interval_start_ms: u32,
-    interval_delivered: u64,
-    interval_lost: u64,
-}
 
 impl Policer {
     fn start_interval(&mut self, view: &View) {

@@ -4,7 +4,7 @@
 //! Linux 6.18's, so [`Linux`] says nothing. Another set of rules says only what it does otherwise, and the controller is
 //! compiled for it: Linux's pays nothing for the others.
 
-use super::{Core, Mode};
+use super::model::{Core, Mode};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{CaState, Control, RateSample, View};
 

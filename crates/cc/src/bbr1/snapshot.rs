@@ -1,6 +1,8 @@
 //! The private state in the kernel's units.
 
-use super::{Bbr1, Mode, Rules};
+use super::Bbr1;
+use super::model::Mode;
+use super::rules::Rules;
 
 /// The private state of a [`Bbr1`] in the units of the kernel's `struct bbr`, for comparing it with a kernel's.
 #[derive(Clone, Debug, PartialEq, Eq)]

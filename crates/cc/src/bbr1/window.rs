@@ -1,21 +1,10 @@
 //! The congestion window: BDP, budget for bursts, growth to the target, and loss recovery.
 
-use super::{BW_UNIT, Core, Mode, Rules};
+use super::model::{Core, Mode};
+use super::rules::Rules;
+use crate::estimators::BW_UNIT;
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{CaState, Control, RateSample, View};
-
-/// What recovery remembers.
-#[derive(Clone, Debug, Default)]
-pub struct RecoveryState {
-    /// The last good window before a reduction or PROBE_RTT.
-    pub prior_cwnd: u32,
-    /// Every delivered packet admits one, no more.
-    pub packet_conservation: bool,
-    /// Congestion-avoidance state at the last ACK that delivered something.
-    pub previous_state: CaState,
-    /// The next ACK that delivers something restores `prior_cwnd`.
-    pub restore_pending: bool,
-}
 
 impl Core {
     /// `gain` bandwidth-delay products in packets, rounded up.
@@ -78,6 +67,7 @@ impl Core {
     }
 
     /// Sets the window for an ACK.
+    #[inline]
     pub(super) fn set_window<R: Rules>(
         &mut self,
         rules: &mut R,

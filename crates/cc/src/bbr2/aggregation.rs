@@ -3,8 +3,10 @@
 //! Unlike version 1's it acts in STARTUP, too, with a memory of one round there; the draft and QUIC count parts of
 //! packets.
 
-use super::{Aggregation, BW_UNIT, Bbr2};
+use super::model::Bbr2;
+use super::parameters::Aggregation;
 use crate::estimators::AckAggregation;
+use crate::estimators::BW_UNIT;
 use dumbbell_cc_contract::{Control, View};
 
 impl Bbr2 {

@@ -3,48 +3,10 @@
 //! `inflight_hi` is the long-term bound, moved by probing alone. `bw_lo` and `inflight_lo` are the short-term bounds:
 //! losses outside of probing pull them to what was delivered, by no more than `beta` a round; REFILL lifts them.
 
-use super::probe_bw::AckPhase;
-use super::{Bbr2, Mode, Phase, Timeout, UNSET, Undo};
+use super::model::{AckPhase, Bbr2, Bounds, Mode, Phase, Saved, UNSET};
+use super::parameters::{Timeout, Undo};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Control, LostPacket, RateSample, View};
-
-/// The bounds; [`UNSET`] is none.
-#[derive(Clone, Debug)]
-pub(super) struct Bounds {
-    /// Short-term bound of the bandwidth.
-    pub(super) bw_lo: u32,
-    /// Short-term bound of the amount in flight, in packets.
-    pub(super) inflight_lo: u32,
-    /// Long-term bound of the amount in flight, in packets.
-    pub(super) inflight_hi: u32,
-    /// What a reduction that proves spurious brings back.
-    saved: Saved,
-}
-
-/// Bounds and state before a reduction.
-#[derive(Clone, Debug, Default)]
-struct Saved {
-    bw_lo: u32,
-    inflight_lo: u32,
-    inflight_hi: u32,
-    was_up: bool,
-    /// Saved at the first loss, for the reduction that follows it.
-    for_next_reduction: bool,
-}
-
-impl Default for Bounds {
-    fn default() -> Bounds {
-        Bounds { bw_lo: UNSET, inflight_lo: UNSET, inflight_hi: UNSET, saved: Saved::default() }
-    }
-}
-
-impl Bounds {
-    /// Lifts the short-term bounds.
-    pub(super) fn reset_lower(&mut self) {
-        self.bw_lo = UNSET;
-        self.inflight_lo = UNSET;
-    }
-}
 
 impl Bbr2 {
     /// `value` reduced by `beta`.

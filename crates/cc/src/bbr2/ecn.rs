@@ -3,29 +3,9 @@
 //! The share of marked packets, averaged over rounds, is how congested the path is. It counts only on short paths: on
 //! the Internet a mark means something else (RFC 3168).
 
-use super::{Bbr2, Mode, Parameters};
+use super::model::{Bbr2, Mode};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Control, RateSample, View};
-
-/// What is known from marks.
-#[derive(Clone, Debug)]
-pub(super) struct Ecn {
-    /// Average share of marked packets.
-    pub(super) alpha: Gain,
-    /// The path is short enough for marks to count.
-    pub(super) eligible: bool,
-    /// `delivered` and `delivered_ce` at the start of the round.
-    delivered: u64,
-    delivered_ce: u64,
-    /// STARTUP rounds in a row with too many marks.
-    startup_rounds: u32,
-}
-
-impl Ecn {
-    pub(super) fn new(parameters: &Parameters) -> Ecn {
-        Ecn { alpha: parameters.ecn_alpha_init, eligible: false, delivered: 0, delivered_ce: 0, startup_rounds: 0 }
-    }
-}
 
 impl Bbr2 {
     /// Notes an echo for the current loss round.

@@ -4,23 +4,11 @@
 //! PROBE_RTT. PROBE_RTT keeps half a BDP in flight, so that it costs less than version 1's four packets and can come
 //! twice as often.
 
-use super::probe_bw::AckPhase;
-use super::{Bbr2, Mode, Phase, ProbeRttEntry};
-use crate::estimators::{MinRttFilter, is_after};
+use super::model::{AckPhase, Bbr2, Mode};
+use super::parameters::ProbeRttEntry;
+use crate::estimators::is_after;
 use dumbbell_cc_contract::{Control, RateSample, View};
 use dumbbell_units::Duration;
-
-/// PROBE_RTT and its schedule. Stamps are ticks.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ProbeRtt {
-    /// The minimum that schedules it.
-    recent: MinRttFilter,
-    /// When it may end; none while too much is in flight.
-    done_stamp: Option<u32>,
-    round_done: bool,
-    /// The phase that follows a PROBE_RTT after DOWN.
-    pub(super) resume: Phase,
-}
 
 impl Bbr2 {
     /// Starts both filters with what the connection knows.

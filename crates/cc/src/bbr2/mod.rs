@@ -17,6 +17,7 @@
 //! aggregation (`aggregation`), the end of STARTUP and DRAIN (`startup`), the cycle (`probe_bw`) with its bounds
 //! (`bounds`), the minimum round-trip time and PROBE_RTT (`min_rtt`); then pacing rate (`pacing`) and window
 //! (`window`). Unlike version 1 it neither conserves packets in recovery nor looks for policers: the bounds do both.
+//! All that these parts know is in `model`.
 //!
 //! Version 3 is the same machine with other constants, and a few other rules, each of which is a parameter here: STARTUP
 //! with a window of two BDP; a DOWN that hardly drains; UP probes until the bandwidth stops growing for three rounds
@@ -31,6 +32,7 @@ mod aggregation;
 mod bounds;
 mod ecn;
 mod min_rtt;
+mod model;
 mod operating_point;
 mod pacing;
 mod parameters;
@@ -39,153 +41,20 @@ mod signals;
 mod startup;
 mod window;
 
+pub use model::{Bbr2, Mode, Phase};
 pub use parameters::{
     Aggregation, FullTest, LossCount, Parameters, ProbeRttEntry, StartupBound, Timeout, Undo, UpExit,
 };
 
-use crate::estimators::{AckAggregation, BW_UNIT, Bursts, MinRttFilter, Pacing, has_rate};
+use crate::estimators::{BW_UNIT, has_rate};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{
     Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View,
 };
 use dumbbell_units::Rng;
+use model::UNSET;
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// A bound that is not set.
-const UNSET: u32 = u32::MAX;
-
-/// The four states of BBR.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Ramp up until the delivery rate stops growing or losses or marks are too many.
-    #[default]
-    Startup,
-    /// Drain the queue that STARTUP made.
-    Drain,
-    /// Probe for bandwidth now and then, and stay within the bounds otherwise.
-    ProbeBw,
-    /// Hold the window down to see the propagation delay.
-    ProbeRtt,
-}
-
-/// The phases of PROBE_BW.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// Push the amount in flight up until the path refuses.
-    #[default]
-    Up,
-    /// Drain what UP left in the queue, and the headroom.
-    Down,
-    /// Hold the amount in flight.
-    Cruise,
-    /// Fill the pipe for a round, so that UP's losses are its own.
-    Refill,
-}
-
-/// The BBR v2 controller.
-#[derive(Clone, Debug)]
-pub struct Bbr2 {
-    name: Arc<str>,
-    parameters: Arc<Parameters>,
-    pacing: Pacing,
-    bursts: Bursts,
-    rng: Rng,
-
-    mode: Mode,
-    phase: Phase,
-    pacing_gain: Gain,
-    cwnd_gain: Gain,
-
-    round: signals::Round,
-    bandwidth: signals::MaxBandwidth,
-    signals: signals::LossRound,
-    bounds: bounds::Bounds,
-    probe: probe_bw::Probe,
-    full_pipe: startup::FullPipe,
-    min_rtt: MinRttFilter,
-    probe_rtt: min_rtt::ProbeRtt,
-    ecn: ecn::Ecn,
-    aggregation: AckAggregation,
-    operating_point: operating_point::OperatingPoint,
-
-    /// The last good window before a reduction or PROBE_RTT.
-    prior_cwnd: u32,
-    /// Congestion-avoidance state at the last ACK.
-    previous_state: CaState,
-    /// The connection restarts from idle: a minimum that expired meanwhile is no reason for PROBE_RTT.
-    idle_restart: bool,
-    /// The window at the start, the BDP while no round-trip time is known.
-    initial_window: u32,
-}
-
-impl Bbr2 {
-    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate); `rng` draws
-    /// the time between probes. Flows with the same constants can share them.
-    pub fn new(parameters: impl Into<Arc<Parameters>>, rng: Rng) -> Bbr2 {
-        let parameters = parameters.into();
-        Bbr2 {
-            name: Bbr2::EXACT_NAME.into(),
-            pacing: Pacing::new(parameters.pacing_margin),
-            bursts: parameters.bursts(),
-            ecn: ecn::Ecn::new(&parameters),
-            parameters,
-            rng,
-            mode: Mode::Startup,
-            phase: Phase::Up,
-            pacing_gain: Gain::new(0),
-            cwnd_gain: Gain::new(0),
-            round: signals::Round::default(),
-            bandwidth: signals::MaxBandwidth::default(),
-            signals: signals::LossRound::default(),
-            bounds: bounds::Bounds::default(),
-            probe: probe_bw::Probe::default(),
-            full_pipe: startup::FullPipe::default(),
-            min_rtt: MinRttFilter::default(),
-            probe_rtt: min_rtt::ProbeRtt::default(),
-            aggregation: AckAggregation::default(),
-            operating_point: operating_point::OperatingPoint::default(),
-            prior_cwnd: 0,
-            previous_state: CaState::Open,
-            idle_restart: false,
-            initial_window: Control::INITIAL_CWND,
-        }
-    }
-
-    /// The same controller under the exact name of a variant.
-    pub fn named(mut self, name: Arc<str>) -> Bbr2 {
-        self.name = name;
-        self
-    }
-
-    /// The bandwidth to operate at.
-    #[inline]
-    fn bw(&self) -> u32 {
-        self.bandwidth.max().min(self.bounds.bw_lo)
-    }
-
-    /// Whether the amount in flight is being raised on purpose: what is lost meanwhile is the price of knowing.
-    #[inline]
-    fn is_probing(&self) -> bool {
-        match self.mode {
-            Mode::Startup => true,
-            Mode::ProbeBw => matches!(self.phase, Phase::Refill | Phase::Up),
-            Mode::Drain | Mode::ProbeRtt => false,
-        }
-    }
-
-    #[inline]
-    fn is_in(&self, phase: Phase) -> bool {
-        self.mode == Mode::ProbeBw && self.phase == phase
-    }
-
-    /// Remembers the window before it is reduced.
-    fn save_window(&mut self, control: &Control) {
-        let untouched = self.previous_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
-        let saved = if untouched { 0 } else { self.prior_cwnd };
-        self.prior_cwnd = saved.max(control.cwnd);
-    }
-}
 
 impl Algorithm for Bbr2 {
     type Parameters = Parameters;

@@ -1,20 +1,9 @@
 //! The operating point: gains, the pacing rate, and the amounts in flight that follow from the model.
 
-use super::{Bbr2, Mode, Phase};
+use super::model::{Bbr2, Mode, OperatingPoint, Phase};
 use crate::basis::Basis;
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Control, View};
-
-/// The operating point, kept for as long as its basis holds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct OperatingPoint {
-    /// The last part of the state: the pipe is full.
-    basis: Basis<(Mode, Phase, bool)>,
-    /// The window to grow to, in packets.
-    window_target: u32,
-    /// The amount in flight for one BDP, in packets.
-    one_bdp: u32,
-}
 
 impl Bbr2 {
     /// Moves to the operating point of the present model: sets gains, pacing rate and the window's target.

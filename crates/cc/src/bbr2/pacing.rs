@@ -1,6 +1,6 @@
 //! The pacing rate, the size of bursts, and what the network will hold when the next burst leaves.
 
-use super::Bbr2;
+use super::model::Bbr2;
 use crate::estimators::{Pacing, in_network_at_departure};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Control, View};

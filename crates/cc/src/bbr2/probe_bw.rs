@@ -4,56 +4,10 @@
 //! with as many packets in flight needs that many rounds. REFILL fills the pipe without a queue for a round, then UP
 //! raises `inflight_hi` by 1, 2, 4, ... packets a round for as long as it is what limits the flow.
 
-use super::{Bbr2, Mode, Phase, ProbeRttEntry, UNSET, UpExit};
+use super::model::{AckPhase, Bbr2, Mode, Phase, UNSET};
+use super::parameters::{ProbeRttEntry, UpExit};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{CaState, Control, RateSample, View};
-
-/// Which packets the ACKs now arriving belong to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum AckPhase {
-    /// None of a probe.
-    #[default]
-    Init,
-    /// Those of REFILL.
-    Refilling,
-    /// Those sent before UP.
-    Starting,
-    /// Those of UP.
-    Feedback,
-    /// Those of UP, after it.
-    Stopping,
-}
-
-/// State of the probing cycle.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Probe {
-    pub(super) ack_phase: AckPhase,
-    /// Samples reflect probing: too much loss in them is about `inflight_hi`.
-    pub(super) samples_probe: bool,
-    /// The last probe went too high.
-    pub(super) was_too_high: bool,
-    /// The last UP was stopped at `inflight_hi` because the one before went too high.
-    pub(super) was_cautious: bool,
-    /// Losses and marks in this cycle.
-    pub(super) saw_loss: bool,
-    pub(super) saw_ce: bool,
-
-    /// Rounds of upward probing, which double the slope.
-    slope_rounds: u32,
-    /// Packets acknowledged per increment of `inflight_hi`.
-    packets_per_step: u32,
-    /// Credit towards the next increment.
-    credit: u32,
-
-    /// Rounds since the last probe.
-    pub(super) rounds_since: u32,
-    /// Rounds in this phase.
-    pub(super) rounds_in_phase: u32,
-    /// Time from DOWN to the next probe.
-    wait_us: u64,
-    /// When UP or DOWN began.
-    phase_start_us: u64,
-}
 
 /// Most doublings of the slope.
 const MAX_SLOPE_ROUNDS: u32 = 30;

@@ -3,79 +3,10 @@
 //! Losses are judged by rounds that begin with a loss, so that a round's bandwidth and delivered amount are those of the
 //! packets that met the congestion. At the end of such a round the lower bounds adapt to them (`bounds`).
 
-use super::{Bbr2, LossCount, Mode};
+use super::model::{Bbr2, Mode};
+use super::parameters::LossCount;
 use crate::estimators::{BW_UNIT, has_rate};
 use dumbbell_cc_contract::{Control, RateSample, View};
-
-/// The current packet-timed round.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Round {
-    /// Rounds so far.
-    pub(super) count: u32,
-    /// The round ends with the first sample of a packet sent when at least this much was delivered.
-    pub(super) next_delivered: u64,
-    /// This ACK started a round.
-    pub(super) started: bool,
-    /// Packets lost in the round, and ACKs that reported them, for [`LossCount::InRound`].
-    pub(super) lost: u32,
-    loss_events: u32,
-}
-
-/// The maximum bandwidth over the previous and the current probing cycle.
-#[derive(Clone, Debug, Default)]
-pub(super) struct MaxBandwidth {
-    previous: u32,
-    current: u32,
-}
-
-impl MaxBandwidth {
-    #[inline]
-    pub(super) fn max(&self) -> u32 {
-        self.previous.max(self.current)
-    }
-
-    /// Begins a new cycle, unless nothing was measured in this one.
-    pub(super) fn advance(&mut self) {
-        if self.current > 0 {
-            self.previous = self.current;
-            self.current = 0;
-        }
-    }
-
-    #[inline]
-    pub(super) fn add(&mut self, bw: u32) {
-        self.current = self.current.max(bw);
-    }
-}
-
-/// Congestion signals of the current loss round.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LossRound {
-    /// The loss round ends with the first sample of a packet sent when at least this much was delivered.
-    pub(super) next_delivered: u64,
-    /// This ACK ended a loss round.
-    pub(super) ended: bool,
-    /// A packet was lost in this loss round.
-    pub(super) loss: bool,
-    /// An ACK of this loss round echoed congestion.
-    pub(super) echo: bool,
-    /// Highest bandwidth sample of the loss round.
-    pub(super) bw: u32,
-    /// Most packets delivered over a sample of the loss round.
-    pub(super) delivered: u32,
-    /// ACKs with losses in this loss round of STARTUP, at most 15.
-    pub(super) startup_loss_events: u32,
-}
-
-impl LossRound {
-    /// Forgets what was seen; the round goes on.
-    pub(super) fn reset(&mut self) {
-        self.loss = false;
-        self.echo = false;
-        self.bw = 0;
-        self.delivered = 0;
-    }
-}
 
 /// The sample's delivery rate, rounded up; 0 when it has none.
 #[inline]
@@ -175,26 +106,5 @@ impl Bbr2 {
     #[inline]
     pub(super) fn is_loss_too_high(&self, in_flight: u32, lost: u32) -> bool {
         in_flight > 0 && u64::from(lost) > self.parameters.loss_threshold.of(u64::from(in_flight))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_highest_bandwidth_of_two_cycles_counts_and_a_cycle_without_any_is_none() {
-        let mut bandwidth = MaxBandwidth::default();
-        bandwidth.advance();
-        bandwidth.add(5);
-        bandwidth.add(3);
-        assert_eq!(bandwidth.max(), 5);
-        bandwidth.advance();
-        bandwidth.advance();
-        assert_eq!(bandwidth.max(), 5);
-        bandwidth.add(4);
-        assert_eq!(bandwidth.max(), 5);
-        bandwidth.advance();
-        assert_eq!(bandwidth.max(), 4);
     }
 }

@@ -3,35 +3,10 @@
 //! STARTUP ends when the pipe is full: the bandwidth has stopped growing for three rounds, or a round lost or marked too
 //! much. Version 3 repeats the search for a plateau in every UP.
 
-use super::{Bbr2, FullTest, LossCount, Mode, StartupBound};
+use super::model::{Bbr2, Mode};
+use super::parameters::{FullTest, LossCount, StartupBound};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{CaState, Control, RateSample, View};
-
-/// The search for a full pipe.
-#[derive(Clone, Debug, Default)]
-pub(super) struct FullPipe {
-    /// Bandwidth at the last growth.
-    pub(super) baseline: u32,
-    /// Rounds without growth.
-    pub(super) rounds: u32,
-    /// The current search has found a plateau.
-    pub(super) now: bool,
-    /// The pipe was full once.
-    pub(super) reached: bool,
-    /// It was loss or marks that ended STARTUP.
-    pub(super) ended_by_loss: bool,
-    /// Round in which DRAIN began.
-    drain_start: u32,
-}
-
-impl FullPipe {
-    /// Searches anew, from this bandwidth.
-    pub(super) fn restart(&mut self, baseline: u32) {
-        self.baseline = baseline;
-        self.rounds = 0;
-        self.now = false;
-    }
-}
 
 impl Bbr2 {
     /// STARTUP ends when a loss round has many losses and loses too much.

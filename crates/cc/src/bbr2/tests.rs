@@ -1,6 +1,6 @@
 #![expect(clippy::cast_possible_truncation, reason = "numbers in these tests are small")]
 
-use super::probe_bw::AckPhase;
+use super::model::AckPhase;
 use super::*;
 use crate::Catalog;
 use dumbbell_units::{Duration, Time};

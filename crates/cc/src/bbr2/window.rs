@@ -1,6 +1,7 @@
 //! The congestion window: the BDP with its budget, within the bounds.
 
-use super::{BW_UNIT, Bbr2, Mode, Phase, UNSET};
+use super::model::{Bbr2, Mode, Phase, UNSET};
+use crate::estimators::BW_UNIT;
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{Control, View};
 

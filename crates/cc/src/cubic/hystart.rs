@@ -4,22 +4,8 @@
 //! when that reaches the smallest round-trip time, the window fills the path. The *delay* detector compares the round's
 //! smallest round-trip time with the smallest ever.
 
-use super::Parameters;
+use super::parameters::{HystartDetect, Parameters};
 use dumbbell_cc_contract::{Control, View};
-use serde::{Deserialize, Serialize};
-
-/// Which of HyStart's detectors run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HystartDetect {
-    /// Both.
-    #[default]
-    Both,
-    /// The ACK train alone.
-    Train,
-    /// The delay alone.
-    Delay,
-}
 
 /// HyStart's state: one round at a time.
 #[derive(Clone, Debug, Default)]

@@ -19,8 +19,7 @@ mod cube_root;
 mod hystart;
 mod parameters;
 
-pub use hystart::HystartDetect;
-pub use parameters::Parameters;
+pub use parameters::{HystartDetect, Parameters};
 
 use cube_root::cube_root;
 use dumbbell_cc_contract::parameters::Factor;

@@ -1,6 +1,5 @@
 //! Constants of CUBIC and HyStart.
 
-use super::HystartDetect;
 use dumbbell_cc_contract::parameters::{Factor, ParameterSet};
 use dumbbell_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -86,6 +85,19 @@ pub struct Parameters {
     /// Upper bound of the delay threshold.
     #[schemars(extend("x-source" = "HYSTART_DELAY_MAX"))]
     pub hystart_delay_max: Duration,
+}
+
+/// Which of HyStart's detectors run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HystartDetect {
+    /// Both.
+    #[default]
+    Both,
+    /// The ACK train alone.
+    Train,
+    /// The delay alone.
+    Delay,
 }
 
 impl Default for Parameters {

@@ -3,6 +3,7 @@
 mod flow;
 
 use super::*;
+use dumbbell_cc_contract::minmax::MaxFilter;
 use dumbbell_units::{Duration, Time};
 use flow::{BW, Flow, MIN_RTT_US};
 
