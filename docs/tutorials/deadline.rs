@@ -1,7 +1,7 @@
 //! A queue with a deadline: what has waited for too long is not worth sending any more.
 
 use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ impl Default for Deadline {
     }
 }
 
-impl Described for Deadline {
+impl Described<LinkContext> for Deadline {
     const NAME: &'static str = "deadline";
     const SOURCE: &'static str = "docs/tutorials/queue.md";
 

@@ -14,6 +14,7 @@
 //! | `extend("x-unless" = "key")` | the parameter has to be given where that other one is not |
 //! | `extend("x-source" = "…")` | where the parameter and its default come from |
 
+mod catalog;
 mod check;
 mod declaration;
 mod inline;
@@ -21,7 +22,9 @@ mod markdown;
 mod problem;
 mod range;
 mod read;
+mod schedule;
 
+pub use catalog::{Catalog, Described, KIND, Kind, MadeOf, Preset, Recipe, Usual};
 pub use check::check;
 pub use declaration::{Choice, Parameter, declared};
 pub use inline::{inline, present};
@@ -29,3 +32,4 @@ pub use markdown::{cell, table};
 pub use problem::{Place, Problem, nearest, suggest};
 pub use range::Range;
 pub use read::{Refusal, read};
+pub use schedule::Schedule;

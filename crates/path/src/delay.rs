@@ -13,7 +13,7 @@ use crate::event::{Action, PacketEvent, Watch};
 use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
 use crate::packet::Packet;
-use crate::schedule::Schedule;
+use dumbbell_parameters::Schedule;
 use dumbbell_units::{Duration, Ratio, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,9 +48,7 @@ impl Delay {
         let again = schedule.repeat_after.map_or_else(String::new, |span| format!(", again every {}", span.in_words()));
         format!("{} to {} one way in {} steps{again}", least.in_words(), most.in_words(), schedule.steps.len())
     }
-}
 
-impl Schedule<Duration> {
     /// A sinusoid in steps of `step`: it begins at `mean`, rises, and repeats after `period`. The amplitude is at most the
     /// mean.
     pub fn sinusoid(mean: Duration, amplitude: Duration, period: Duration, step: Duration) -> Schedule<Duration> {
@@ -367,7 +365,7 @@ mod tests {
     #[test]
     fn a_sinusoid_begins_at_its_mean_rises_and_comes_back() {
         let ms = Duration::from_millis;
-        let wave = Schedule::sinusoid(ms(20), ms(10), ms(1_000), ms(10));
+        let wave = Delay::sinusoid(ms(20), ms(10), ms(1_000), ms(10));
         let at = |t: u64| wave.at(Time::ZERO + ms(t)).as_nanos();
         assert_eq!((wave.steps.len(), at(0), at(250), at(750)), (100, 20 * MS, 30 * MS, 10 * MS));
         assert_eq!((at(125), at(5_125)), (at(120), at(120)), "a staircase that repeats");

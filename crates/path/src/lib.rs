@@ -12,8 +12,8 @@
 //! propagation in `pipe.rs`, measurements in `stats.rs`, a radio channel in `wifi/`. [`synth`] makes cellular traces and [`parse_trace`] reads them from
 //! Mahimahi's files.
 //!
-//! Every parameter is declared where it is used, as the field of a struct; `catalog.rs` makes of a kind of queue or loss
-//! what experiment files, errors, reports and the reference page need.
+//! Every parameter is declared where it is used, as the field of a struct; `dumbbell-parameters` makes of a kind of queue or
+//! loss what experiment files, errors, reports and the reference page need.
 
 mod catalog;
 mod config;
@@ -37,7 +37,6 @@ pub mod queue;
 mod release;
 mod ring;
 mod run;
-mod schedule;
 mod shared_buffer;
 mod stats;
 pub mod synth;
@@ -53,6 +52,7 @@ pub use config::{Impairments, LinkConfig, LinkRate, QueueLimit};
 pub use correlated::Share;
 pub use delay::{Delay, Jitter, JitterDistribution, Late, Reorder};
 pub use dscp::Dscp;
+pub use dumbbell_parameters::Schedule;
 pub use ecn_fault::{EcnChange, EcnFault};
 pub use event::{Action, PacketEvent, Selection};
 pub use ledger::{DropCause, LinkCounters};
@@ -65,7 +65,6 @@ pub use pipe::Coming;
 pub use policer::Policer;
 pub use queue::QueueRecipe;
 pub use release::Aggregate;
-pub use schedule::Schedule;
 pub use shared_buffer::SharedBuffer;
 pub use stats::{Backlog, QueueStats, Tally};
 pub use trace_file::{TraceError, parse_trace};

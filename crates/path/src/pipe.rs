@@ -12,10 +12,10 @@ use crate::event::{Action, PacketEvent};
 use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::run::Run;
-use crate::schedule::Schedule;
 use crate::stats::Tally;
 use crate::train::Train;
 use disorder::Disorder;
+use dumbbell_parameters::Schedule;
 use dumbbell_units::{Duration, Ratio, Rng, Time};
 
 mod ahead;

@@ -5,7 +5,7 @@
 use dumbbell_parameters::Problem;
 use dumbbell_path::wifi::Wifi;
 use dumbbell_path::{
-    Aggregate, Delay, Jitter, Late, Level, LinkContext, PacketEvent, Policer, QueueLimit, Reorder, Schedule, Share,
+    Aggregate, Delay, Jitter, Late, Level, LinkContext, PacketEvent, Policer, QueueLimit, Reorder, Share,
 };
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::de::DeserializeOwned;
@@ -344,7 +344,7 @@ fn delays_are_told_of_in_words() {
     assert_eq!(late.in_words(), "2% of packets late by 1 ms to 5 ms");
     let delay = Delay { base: ms(10), ..Delay::default() };
     assert_eq!(delay.in_words(), "10 ms one way");
-    let wave = Schedule::sinusoid(ms(10), ms(4), ms(80), ms(20));
+    let wave = Delay::sinusoid(ms(10), ms(4), ms(80), ms(20));
     assert_eq!(
         wave.steps
             .iter()

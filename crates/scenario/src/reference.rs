@@ -5,8 +5,8 @@ use crate::file::{
     AGGREGATE, APP_RATES, DELAYS, ECN_FAULT, EVENTS, JITTER, LATE, LOSS_TRACES, POLICER, RATES, REORDER, SHARE,
     STREAMS, WIFI,
 };
-use dumbbell_parameters::{Parameter, cell, table};
-use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
+use dumbbell_parameters::{Catalog, KIND, Kind, Parameter, cell, table};
+use dumbbell_path::{loss, queue};
 use dumbbell_transport::TransportConfig;
 use std::fmt::Write;
 
@@ -181,12 +181,12 @@ fn of_applications(section: &mut impl FnMut(&str, &str, &str)) {
 }
 
 /// A subsection for each kind of a catalogue.
-fn kinds<T: 'static>(catalog: &Catalog<T>) -> String {
+fn kinds<T: 'static, C: 'static>(catalog: &Catalog<T, C>) -> String {
     let sections: Vec<String> = catalog.kinds().iter().map(kind_section).collect();
     sections.join("\n")
 }
 
-fn kind_section<T: 'static>(kind: &Kind<T>) -> String {
+fn kind_section<T: 'static, C: 'static>(kind: &Kind<T, C>) -> String {
     let mut text = format!("### `{KIND} = \"{}\"`\n\n{}\n", kind.name, kind.summary);
     let aliases: Vec<String> = kind.aliases.iter().map(|alias| format!("`\"{alias}\"`")).collect();
     if !aliases.is_empty() {

@@ -1,8 +1,7 @@
 //! Many servers that answer one request, again and again.
 
-use crate::{Size, Source, Wait};
-use dumbbell_parameters::Problem;
-use dumbbell_path::{Described, LinkContext};
+use crate::{Capacity, Size, Source, Wait};
+use dumbbell_parameters::{Described, Problem};
 use dumbbell_units::{Bytes, Duration, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,12 +44,12 @@ fn none() -> Wait {
     Wait::NONE
 }
 
-impl Described for Incast {
+impl Described<Capacity> for Incast {
     const NAME: &'static str = "incast";
     const SOURCE: &'static str = "Vasudevan et al., SIGCOMM 2009: barrier-synchronised requests; Alizadeh et al., SIGCOMM 2010 (DCTCP), section 4.2.1";
 
     /// The total becomes the size of each answer.
-    fn resolve(self, _: &LinkContext) -> Result<Incast, Problem> {
+    fn resolve(self, _: &Capacity) -> Result<Incast, Problem> {
         for (key, wait) in [("service", &self.service), ("pause", &self.pause)] {
             if let Err((message, help)) = wait.check() {
                 return Err(Problem::value(key, message, help));
@@ -156,7 +155,7 @@ mod tests {
     }
 
     fn resolved(kind: Incast) -> Result<Incast, Problem> {
-        kind.resolve(&LinkContext::default())
+        kind.resolve(&Capacity::default())
     }
 
     #[test]

@@ -21,8 +21,16 @@ pub use size::Size;
 pub use streams::{Layout, Streams};
 pub use web_pages::{Pages, WebPages};
 
-use dumbbell_path::{Catalog, Kind};
+use dumbbell_parameters::{Catalog, Kind};
+use dumbbell_units::Rate;
 use std::sync::LazyLock;
+
+/// What parameters of traffic may follow from: the way that it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Capacity {
+    /// What the slowest link on the way carries of payload; `None` when unlimited.
+    pub rate: Option<Rate>,
+}
 
 /// What makes traffic while a run goes on.
 #[derive(Clone, Debug)]
@@ -38,11 +46,11 @@ pub enum Source {
 }
 
 /// A kind of traffic with its parameters, by which any number of sources can be made.
-pub type SourceRecipe = dumbbell_path::Recipe<Source>;
+pub type SourceRecipe = dumbbell_parameters::Recipe<Source>;
 
 /// Every kind of traffic that there is.
-pub fn catalog() -> &'static Catalog<Source> {
-    static CATALOG: LazyLock<Catalog<Source>> = LazyLock::new(|| {
+pub fn catalog() -> &'static Catalog<Source, Capacity> {
+    static CATALOG: LazyLock<Catalog<Source, Capacity>> = LazyLock::new(|| {
         let kinds = vec![
             Kind::new(ShortFlows::source),
             Kind::new(Requests::source),

@@ -1,8 +1,7 @@
 //! Flows whose starts and sizes are listed.
 
-use crate::{Arrival, FlowArrivals, Source};
-use dumbbell_parameters::Problem;
-use dumbbell_path::{Described, LinkContext};
+use crate::{Arrival, Capacity, FlowArrivals, Source};
+use dumbbell_parameters::{Described, Problem};
 use dumbbell_units::{Bytes, Duration, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,12 +27,12 @@ pub struct List {
     pub flows: Option<Vec<(Time, Bytes)>>,
 }
 
-impl Described for List {
+impl Described<Capacity> for List {
     const NAME: &'static str = "list";
     const SOURCE: &'static str = "recorded workloads; flows of simulators that read them from a file";
 
     /// The flows in the order of time. Whoever knows files has read them before.
-    fn resolve(self, _: &LinkContext) -> Result<List, Problem> {
+    fn resolve(self, _: &Capacity) -> Result<List, Problem> {
         let mut flows = match (self.file, self.flows) {
             (None, Some(flows)) => flows,
             (Some(_), Some(_)) => {
@@ -102,7 +101,7 @@ mod tests {
 
     #[test]
     fn flows_come_in_the_order_of_time_whatever_their_order_in_the_list() {
-        let list = list(&[(30, 3), (10, 1), (10, 2)]).resolve(&LinkContext::default()).unwrap();
+        let list = list(&[(30, 3), (10, 1), (10, 2)]).resolve(&Capacity::default()).unwrap();
         let Source::Flows(mut flows) = list.source(Rng::new(1)) else { panic!("flows") };
         let all: Vec<_> =
             std::iter::from_fn(|| flows.next()).map(|flow| (flow.after.as_micros() / 1_000, flow.bytes)).collect();
@@ -111,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_refused() {
-        let refused = |list: List| list.resolve(&LinkContext::default()).unwrap_err();
+        let refused = |list: List| list.resolve(&Capacity::default()).unwrap_err();
         assert_eq!(refused(list(&[])).key, "flows");
         assert_eq!(refused(list(&[(0, 0)])).key, "flows");
         assert_eq!(refused(List { file: Some("a".to_owned()), ..list(&[(0, 1)]) }).key, "file");

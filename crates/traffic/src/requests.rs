@@ -1,9 +1,8 @@
 //! Users who ask, wait for the answer, think, and ask again.
 
 use crate::pause::exponential;
-use crate::{Size, Source};
-use dumbbell_parameters::Problem;
-use dumbbell_path::{Described, LinkContext};
+use crate::{Capacity, Size, Source};
+use dumbbell_parameters::{Described, Problem};
 use dumbbell_units::{Duration, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,11 +36,11 @@ fn a_second() -> Duration {
     Duration::from_secs(1)
 }
 
-impl Described for Requests {
+impl Described<Capacity> for Requests {
     const NAME: &'static str = "request-response";
     const SOURCE: &'static str = "the common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01): connections of requests, responses and think times";
 
-    fn resolve(self, _: &LinkContext) -> Result<Requests, Problem> {
+    fn resolve(self, _: &Capacity) -> Result<Requests, Problem> {
         match self.size.check() {
             Ok(()) => Ok(self),
             Err((message, help)) => Err(Problem::value("size", message, help)),

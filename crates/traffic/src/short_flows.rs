@@ -1,9 +1,8 @@
 //! Flows that arrive at random, transfer something, and leave.
 
 use crate::pause::{exponential_seconds, from_seconds};
-use crate::{Listed, Size, Source};
-use dumbbell_parameters::Problem;
-use dumbbell_path::{Described, LinkContext};
+use crate::{Capacity, Listed, Size, Source};
+use dumbbell_parameters::{Described, Problem};
 use dumbbell_units::{Duration, Ratio, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,13 +48,13 @@ pub enum Arrivals {
     Periodic,
 }
 
-impl Described for ShortFlows {
+impl Described<Capacity> for ShortFlows {
     const NAME: &'static str = "short-flows";
     const SOURCE: &'static str =
         "RFC 9743, section 5.1.5; the common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01)";
 
     /// The load becomes a rate of arrivals. `rate` of the link is what it carries of payload.
-    fn resolve(self, link: &LinkContext) -> Result<ShortFlows, Problem> {
+    fn resolve(self, link: &Capacity) -> Result<ShortFlows, Problem> {
         if let Err((message, help)) = self.size.check() {
             return Err(Problem::value("size", message, help));
         }
@@ -188,10 +187,10 @@ mod tests {
 
     #[test]
     fn a_load_is_a_share_of_what_the_link_carries() {
-        let link = LinkContext { rate: Some(Rate::from_bits_per_sec(8_000_000)), ..LinkContext::default() };
+        let link = Capacity { rate: Some(Rate::from_bits_per_sec(8_000_000)) };
         let load =
             ShortFlows { load: Some("50%".parse().unwrap()), per_second: None, ..flows(Arrivals::Poisson, None) };
         assert_eq!(load.clone().resolve(&link).unwrap().per_second, Some(500.0));
-        assert_eq!(load.resolve(&LinkContext::default()).unwrap_err().key, "load");
+        assert_eq!(load.resolve(&Capacity::default()).unwrap_err().key, "load");
     }
 }

@@ -1,9 +1,8 @@
 //! Users who load web pages, read, and load the next one.
 
 use crate::pause::exponential;
-use crate::{Objects, Size, Source};
-use dumbbell_parameters::Problem;
-use dumbbell_path::{Described, LinkContext};
+use crate::{Capacity, Objects, Size, Source};
+use dumbbell_parameters::{Described, Problem};
 use dumbbell_units::{Bytes, Duration, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,12 +54,12 @@ impl Default for WebPages {
     }
 }
 
-impl Described for WebPages {
+impl Described<Capacity> for WebPages {
     const NAME: &'static str = "web-pages";
     const SOURCE: &'static str =
         "3GPP2 C.R1002, section 4.1.3.2: HTTP traffic; 6 connections as browsers use with HTTP/1.1";
 
-    fn resolve(self, _: &LinkContext) -> Result<WebPages, Problem> {
+    fn resolve(self, _: &Capacity) -> Result<WebPages, Problem> {
         for (key, checked) in
             [("document", self.document.check()), ("size", self.size.check()), ("objects", self.objects.check())]
         {

@@ -2,7 +2,7 @@
 
 use crate::EcnEcho;
 use dumbbell_cc_contract::EcnMode;
-use dumbbell_path::Ecn;
+use dumbbell_units::Ecn;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::{Serialize, Serializer};

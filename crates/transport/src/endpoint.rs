@@ -15,8 +15,7 @@
 
 use crate::{ReceiverStats, SenderStats};
 use dumbbell_cc_contract::{Control, Controller, RateSample, View};
-use dumbbell_path::Ecn;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ecn, Time};
 
 /// A packet that an end puts on the wire, besides its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

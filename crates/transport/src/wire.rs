@@ -1,9 +1,8 @@
 //! What travels between the two endpoints.
 
-use dumbbell_path::Ecn;
 use dumbbell_recovery::accurate_ecn::{ace, byte_counter};
 use dumbbell_recovery::timestamp::Timestamp;
-use dumbbell_units::Time;
+use dumbbell_units::{Ecn, Time};
 use std::num::NonZeroU32;
 
 /// Bits of the TCP header of a data segment.

@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use dumbbell_path::Ecn;
 use dumbbell_transport::quic::{EcnCounts, QuicPacket, QuicReceiver};
 use dumbbell_transport::{SackBlock, TransportConfig};
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ecn, Time};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

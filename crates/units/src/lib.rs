@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod bytes;
+mod ecn;
 mod memory;
 mod prefetch;
 mod quantity;
@@ -11,6 +12,7 @@ mod time;
 mod words;
 
 pub use bytes::{Bytes, as_bytes};
+pub use ecn::Ecn;
 pub use memory::claimed;
 pub use prefetch::prefetch;
 pub use quantity::ParseError;

@@ -4,7 +4,7 @@ use super::{RATE, loss, plain, queue};
 use crate::synth::{CellularModel, PRESETS};
 use crate::{
     Action, Aggregate, Change, Delay, Ecn, EcnChange, EcnFault, Impairments, Jitter, JitterDistribution, Late, Level,
-    LinkConfig, LinkRate, PacketEvent, Policer, QueueLimit, Reorder, Schedule, Selection, Share,
+    LinkConfig, LinkRate, PacketEvent, Policer, QueueLimit, Reorder, Selection, Share,
 };
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng, Time};
 
@@ -207,7 +207,7 @@ pub fn delays() -> Vec<(&'static str, Delay)> {
     let jitter = Jitter { amount: ms(2), ..Jitter::default() };
     let normal = JitterDistribution::Normal;
     let reorder = Reorder { probability: percent(25.0), ..Reorder::default() };
-    let sinusoid = Schedule::sinusoid(ms(4), ms(3), ms(40), ms(5));
+    let sinusoid = Delay::sinusoid(ms(4), ms(3), ms(40), ms(5));
     let late = Late { probability: percent(20.0), min: ms(1), max: ms(6) };
     vec![
         ("jitter", Delay { jitter, ..base.clone() }),

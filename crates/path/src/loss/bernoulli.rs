@@ -1,7 +1,7 @@
 //! Independent losses.
 
 use super::{Model, Process};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use crate::correlated::{CorrelatedChance, Share, is_zero};
 use dumbbell_units::{Ratio, Rng, Time};
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ pub struct Bernoulli {
     pub correlation: Ratio,
 }
 
-impl Described for Bernoulli {
+impl Described<LinkContext> for Bernoulli {
     const NAME: &'static str = "bernoulli";
     const ALIASES: &'static [&'static str] = &["random"];
     const SOURCE: &'static str = "Linux 6.18, net/sched/sch_netem.c: loss_event, CLG_RANDOM";

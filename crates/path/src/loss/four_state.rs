@@ -41,7 +41,7 @@ fn certain() -> Ratio {
     Ratio::new(1.0).unwrap_or_default()
 }
 
-impl Described for FourState {
+impl Described<LinkContext> for FourState {
     const NAME: &'static str = "four-state";
     const ALIASES: &'static [&'static str] = &["state"];
     const SOURCE: &'static str = "Linux 6.18, net/sched/sch_netem.c: loss_4state";

@@ -69,7 +69,7 @@ fn always() -> Ratio {
     Ratio::new(1.0).unwrap_or_default()
 }
 
-impl Described for GilbertElliott {
+impl Described<LinkContext> for GilbertElliott {
     const NAME: &'static str = "gilbert-elliott";
     const ALIASES: &'static [&'static str] = &["gemodel"];
     const SOURCE: &'static str = "Linux 6.18, net/sched/sch_netem.c: loss_gilb_ell";

@@ -11,7 +11,7 @@ mod periodic;
 mod steps;
 
 use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
-use dumbbell_parameters::Problem;
+use dumbbell_parameters::MadeOf;
 use dumbbell_units::{Rng, Time};
 use dyn_clone::DynClone;
 use std::fmt;
@@ -44,7 +44,7 @@ fn kind<M: Model>() -> Kind<Box<dyn Process>> {
 }
 
 /// The parameters of a loss process.
-pub trait Model: Described {
+pub trait Model: Described<LinkContext> {
     /// A new process with these parameters, which are complete; `rng` is its only source of randomness.
     fn process(&self, rng: Rng) -> Box<dyn Process>;
 }
@@ -60,13 +60,9 @@ dyn_clone::clone_trait_object!(Process);
 /// How links build their loss processes.
 pub type LossRecipe = Recipe<Box<dyn Process>>;
 
-impl LossRecipe {
-    /// The loss process with these parameters on a link.
-    ///
-    /// # Errors
-    /// What the process refuses on this link.
-    pub fn of<M: Model>(parameters: M, link: &LinkContext) -> Result<LossRecipe, Problem> {
-        Recipe::new(parameters, link, M::process)
+impl<M: Model> MadeOf<M> for Box<dyn Process> {
+    fn made_of(parameters: &M, rng: Rng) -> Box<dyn Process> {
+        parameters.process(rng)
     }
 }
 

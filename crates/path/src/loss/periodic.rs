@@ -1,7 +1,7 @@
 //! Losses at regular intervals.
 
 use super::{Model, Process};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use dumbbell_units::{Ratio, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct Periodic {
     pub p: Ratio,
 }
 
-impl Described for Periodic {
+impl Described<LinkContext> for Periodic {
     const NAME: &'static str = "periodic";
     const SOURCE: &'static str = "RFC 9438, section 5.1: the deterministic loss model";
 

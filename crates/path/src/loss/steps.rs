@@ -2,8 +2,8 @@
 
 use super::{Chance, Model, Process};
 use crate::catalog::{Described, LinkContext};
-use crate::schedule::Schedule;
 use dumbbell_parameters::Problem;
+use dumbbell_parameters::Schedule;
 use dumbbell_units::{Duration, Ratio, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct Steps {
     pub repeat: Option<Duration>,
 }
 
-impl Described for Steps {
+impl Described<LinkContext> for Steps {
     const NAME: &'static str = "steps";
     const SOURCE: &'static str = "Linux 6.18, net/sched/sch_netem.c: loss_event, CLG_RANDOM, and netem_change";
 

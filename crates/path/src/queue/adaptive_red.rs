@@ -100,7 +100,7 @@ impl AdaptiveRed {
     }
 }
 
-impl Described for AdaptiveRed {
+impl Described<LinkContext> for AdaptiveRed {
     const NAME: &'static str = "adaptive-red";
     const ALIASES: &'static [&'static str] = &["ared"];
     const SOURCE: &'static str = "Floyd, Gummadi and Shenker, Adaptive RED, 2001";

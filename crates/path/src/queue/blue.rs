@@ -52,7 +52,7 @@ impl Default for Blue {
     }
 }
 
-impl Described for Blue {
+impl Described<LinkContext> for Blue {
     const NAME: &'static str = "blue";
     const SOURCE: &'static str = "Feng, Shin, Kandlur and Saha, The BLUE active queue management algorithms, 2002";
 

@@ -97,7 +97,7 @@ pub struct Cake {
     pub ingress: bool,
 }
 
-impl Described for Cake {
+impl Described<LinkContext> for Cake {
     const NAME: &'static str = "cake";
     const SOURCE: &'static str =
         "Linux 6.18, net/sched/sch_cake.c; Høiland-Jørgensen, Täht and Morton, Piece of CAKE, 2018";

@@ -10,7 +10,7 @@
 //! that one ended. The square root is exact to the nanosecond; Linux approximates it by Newton steps.
 
 use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};
 use schemars::JsonSchema;
@@ -53,7 +53,7 @@ impl Codel {
     }
 }
 
-impl Described for Codel {
+impl Described<LinkContext> for Codel {
     const NAME: &'static str = "codel";
     const SOURCE: &'static str = "RFC 8289; Linux 6.18, net/sched/sch_codel.c";
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct DropHead {}
 
-impl Described for DropHead {
+impl Described<LinkContext> for DropHead {
     const NAME: &'static str = "drophead";
     const SOURCE: &'static str = "Linux 6.18, net/sched/sch_fifo.c: pfifo_head_drop";
 

@@ -1,7 +1,7 @@
 //! Drop-tail: what nearly every router did for decades, and many still do.
 
 use super::{Discipline, Queue};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use dumbbell_units::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct DropTail {}
 
-impl Described for DropTail {
+impl Described<LinkContext> for DropTail {
     const NAME: &'static str = "droptail";
     const ALIASES: &'static [&'static str] = &["fifo"];
     const SOURCE: &'static str = "Linux 6.18, net/sched/sch_fifo.c: pfifo, bfifo";

@@ -111,7 +111,7 @@ impl Default for DualPi2 {
     }
 }
 
-impl Described for DualPi2 {
+impl Described<LinkContext> for DualPi2 {
     const NAME: &'static str = "dualpi2";
     const SOURCE: &'static str = "RFC 9332; Linux 6.18, net/sched/sch_dualpi2.c";
     const PRESETS: &'static [Preset] = &[Preset {

@@ -10,7 +10,7 @@
 
 use super::flows::{Classifier, Turns, line_at};
 use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting, time_of};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
 use schemars::JsonSchema;
@@ -82,7 +82,7 @@ impl Default for Fq {
     }
 }
 
-impl Described for Fq {
+impl Described<LinkContext> for Fq {
     const NAME: &'static str = "fq";
     const SOURCE: &'static str = "Linux 6.18, net/sched/sch_fq.c";
 

@@ -9,7 +9,7 @@
 use super::codel::{Codel, Control};
 use super::flows::{Classifier, Turns, line_at, longest};
 use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Bytes, Duration, Rng, Time};
 use schemars::JsonSchema;
@@ -62,7 +62,7 @@ impl Default for FqCodel {
     }
 }
 
-impl Described for FqCodel {
+impl Described<LinkContext> for FqCodel {
     const NAME: &'static str = "fq_codel";
     const SOURCE: &'static str = "RFC 8290; Linux 6.18, net/sched/sch_fq_codel.c";
 

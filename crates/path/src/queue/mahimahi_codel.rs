@@ -5,7 +5,7 @@
 //! has taken and send the next, Mahimahi's sends the one that it has taken and drops those behind it. It knows no ECN.
 
 use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};
 use schemars::JsonSchema;
@@ -37,7 +37,7 @@ impl Default for MahimahiCodel {
     }
 }
 
-impl Described for MahimahiCodel {
+impl Described<LinkContext> for MahimahiCodel {
     const NAME: &'static str = "mahimahi-codel";
     const SOURCE: &'static str = "Mahimahi, mm-link: CODELPacketQueue";
 

@@ -7,7 +7,7 @@
 //! no certain drop. It knows no ECN.
 
 use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ impl Default for MahimahiPie {
     }
 }
 
-impl Described for MahimahiPie {
+impl Described<LinkContext> for MahimahiPie {
     const NAME: &'static str = "mahimahi-pie";
     const SOURCE: &'static str = "Mahimahi, mm-link: PIEPacketQueue";
 

@@ -24,7 +24,7 @@
 //!     n: u32,
 //! }
 //!
-//! impl Described for EveryNth {
+//! impl Described<LinkContext> for EveryNth {
 //!     const NAME: &'static str = "every-nth";
 //!     const SOURCE: &'static str = "this example";
 //!     fn in_words(&self) -> String {
@@ -86,7 +86,7 @@ use crate::dscp::Dscp;
 use crate::ledger::DropCause;
 use crate::packet::Ecn;
 use crate::stats::{Backlog, Tally};
-use dumbbell_parameters::Problem;
+use dumbbell_parameters::{MadeOf, Usual};
 use dumbbell_units::{Duration, Rate, Rng, Time};
 use dyn_clone::DynClone;
 use std::fmt;
@@ -144,7 +144,7 @@ fn kind<D: Discipline>() -> Kind<Queue> {
 }
 
 /// The parameters of a queue discipline.
-pub trait Discipline: Described {
+pub trait Discipline: Described<LinkContext> {
     /// A new queue with these parameters, which are complete; `rng` is its only source of randomness.
     fn queue(&self, rng: Rng) -> Queue;
 }
@@ -174,18 +174,14 @@ impl Queue {
 /// How links build their queues.
 pub type QueueRecipe = Recipe<Queue>;
 
-impl QueueRecipe {
-    /// The queue with these parameters on a link.
-    ///
-    /// # Errors
-    /// What the discipline refuses on this link.
-    pub fn of<D: Discipline>(parameters: D, link: &LinkContext) -> Result<QueueRecipe, Problem> {
-        Recipe::new(parameters, link, D::queue)
+impl<D: Discipline> MadeOf<D> for Queue {
+    fn made_of(parameters: &D, rng: Rng) -> Queue {
+        parameters.queue(rng)
     }
 }
 
-impl Default for QueueRecipe {
-    fn default() -> QueueRecipe {
+impl Usual for Queue {
+    fn usual() -> QueueRecipe {
         Recipe::complete(DropTail {}, DropTail::queue)
     }
 }

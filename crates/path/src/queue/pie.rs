@@ -12,7 +12,7 @@
 //! floating-point numbers, where Linux has 64-bit fractions.
 
 use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
-use crate::catalog::Described;
+use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};
 use schemars::JsonSchema;
@@ -95,7 +95,7 @@ impl Default for Pie {
     }
 }
 
-impl Described for Pie {
+impl Described<LinkContext> for Pie {
     const NAME: &'static str = "pie";
     const SOURCE: &'static str = "RFC 8033; Linux 6.18, net/sched/sch_pie.c";
 

@@ -107,7 +107,7 @@ impl Default for Red {
     }
 }
 
-impl Described for Red {
+impl Described<LinkContext> for Red {
     const NAME: &'static str = "red";
     const SOURCE: &'static str = "Floyd and Jacobson, Random Early Detection, 1993; Linux 6.18, net/sched/sch_red.c";
 

@@ -84,7 +84,7 @@ impl Default for Sfb {
     }
 }
 
-impl Described for Sfb {
+impl Described<LinkContext> for Sfb {
     const NAME: &'static str = "sfb";
     const SOURCE: &'static str = "Feng, Shin, Kandlur and Saha, The BLUE active queue management algorithms, 2002; Linux \
                                   6.18, net/sched/sch_sfb.c";

@@ -57,7 +57,7 @@ pub struct Tbf {
     pub overhead: u32,
 }
 
-impl Described for Tbf {
+impl Described<LinkContext> for Tbf {
     const NAME: &'static str = "tbf";
     const SOURCE: &'static str = "Linux 6.18, net/sched/sch_tbf.c";
 

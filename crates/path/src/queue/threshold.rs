@@ -45,7 +45,7 @@ pub enum MarkPlace {
     Dequeue,
 }
 
-impl Described for Threshold {
+impl Described<LinkContext> for Threshold {
     const NAME: &'static str = "threshold";
     const SOURCE: &'static str = "RFC 8257, section 3.1";
 

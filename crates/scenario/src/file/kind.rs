@@ -5,12 +5,10 @@
 
 use super::columns::{Columns, LOSS_UNITS, with_columns};
 use super::shorthand::{NoList, Shorthand, shorthand, table};
-use dumbbell_parameters::{Parameter, declared};
+use dumbbell_parameters::{Catalog, Described, KIND, Kind, Parameter, declared};
 use dumbbell_path::loss::{self, Bernoulli, Steps};
 use dumbbell_path::wifi::Wifi;
-use dumbbell_path::{
-    Aggregate, Catalog, Described, EcnFault, Jitter, KIND, Kind, Late, PacketEvent, Policer, Reorder, Share, queue,
-};
+use dumbbell_path::{Aggregate, EcnFault, Jitter, Late, PacketEvent, Policer, Reorder, Share, queue};
 use dumbbell_units::{Duration, ParseError, Ratio, Time};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -130,11 +128,11 @@ shorthand!(LossSpec, ["0.1%", "1%"], |generator| {
 });
 
 /// The schemas of the kinds of a catalogue: their names, and a table for each.
-fn kinds<T: 'static>(catalog: &Catalog<T>, generator: &mut SchemaGenerator) -> Vec<Schema> {
+fn kinds<T: 'static, C: 'static>(catalog: &Catalog<T, C>, generator: &mut SchemaGenerator) -> Vec<Schema> {
     let must_be_given = |parameter: &Parameter| parameter.is_required || parameter.unless.is_some();
     let is_complete = |parameters: &[Parameter]| !parameters.iter().any(must_be_given);
     let named = catalog.kinds().iter().filter(|kind| is_complete(&kind.parameters));
-    let presets = |kind: &Kind<T>| kind.presets.iter().map(|preset| (preset.name, preset.summary.to_owned()));
+    let presets = |kind: &Kind<T, C>| kind.presets.iter().map(|preset| (preset.name, preset.summary.to_owned()));
     let names = named.flat_map(|kind| std::iter::once((kind.name, kind.summary.clone())).chain(presets(kind)));
     let names: Vec<_> = names.map(|(name, summary)| json!({ "const": name, "description": summary })).collect();
     let mut forms = Vec::new();
@@ -146,7 +144,10 @@ fn kinds<T: 'static>(catalog: &Catalog<T>, generator: &mut SchemaGenerator) -> V
 }
 
 /// A table for each kind of a catalogue.
-pub(super) fn kind_schemas<T: 'static>(catalog: &Catalog<T>, generator: &mut SchemaGenerator) -> Vec<Schema> {
+pub(super) fn kind_schemas<T: 'static, C: 'static>(
+    catalog: &Catalog<T, C>,
+    generator: &mut SchemaGenerator,
+) -> Vec<Schema> {
     let mut forms = Vec::new();
     for kind in catalog.kinds() {
         let mut schema = Value::from(kind.schema(generator));

@@ -6,7 +6,7 @@ use super::{Context, MAX_DELAY};
 use crate::file::{DELAYS, DelaySpec};
 use crate::key_path::{KeyPath, Step};
 use dumbbell_parameters::check;
-use dumbbell_path::Schedule;
+use dumbbell_path::{Delay, Schedule};
 use dumbbell_units::{Duration, Time};
 use serde_json::json;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Context<'_> {
                     self.report.value(&at.key("step"), message, "write a longer `step`");
                     return None;
                 }
-                let schedule = Schedule::sinusoid(*mean, *amplitude, *period, step);
+                let schedule = Delay::sinusoid(*mean, *amplitude, *period, step);
                 Some(ResolvedDelay { base: *mean, schedule: Some(schedule) })
             }
             DelaySpec::Trace { file, columns, repeat } => {

@@ -8,9 +8,9 @@ use crate::file::{CcSpec, Senders, TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
 use crate::key_path::KeyPath;
 use crate::resolve::network::Network;
 use crate::{Flow, Traffic};
+use dumbbell_parameters::Described;
 use dumbbell_parameters::{Place, Problem};
-use dumbbell_path::{Described, LinkContext};
-use dumbbell_traffic::{List, MAX_SERVERS};
+use dumbbell_traffic::{Capacity, List, MAX_SERVERS};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Rate, Time};
 use serde_json::{Map, Value};
@@ -169,8 +169,8 @@ impl Context<'_> {
             let flow = senders.first()?;
             let slowest = flow.forward.iter().filter_map(|&link| notes[link].mean_rate).min();
             let rate = slowest.map(|rate| payload_rate(rate, &flow.transport));
-            let link = LinkContext { rate, ..LinkContext::default() };
-            let source = dumbbell_traffic::catalog().resolve(&kind, &parameters, &link);
+            let way = Capacity { rate };
+            let source = dumbbell_traffic::catalog().resolve(&kind, &parameters, &way);
             source
                 .map(|source| Traffic { senders, source })
                 .map_err(|problems| self.report.parameters(&at, problems))

@@ -6,7 +6,8 @@
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use dumbbell_path::{Kind, loss, queue};
+use dumbbell_parameters::Kind;
+use dumbbell_path::{loss, queue};
 use dumbbell_scenario::{Experiment, json_schema, reference_pages};
 use dumbbell_transport::TransportConfig;
 use serde_json::{Map, Value, json};
@@ -39,7 +40,7 @@ struct Registered {
 }
 
 fn kinds() -> Vec<Registered> {
-    fn registered<T: 'static>(key: &'static str, kind: &Kind<T>) -> Registered {
+    fn registered<T: 'static, C: 'static>(key: &'static str, kind: &Kind<T, C>) -> Registered {
         let parameters = kind.parameters.iter().map(|parameter| parameter.key.clone()).collect();
         Registered { key, name: kind.name, example: kind.example(), parameters }
     }

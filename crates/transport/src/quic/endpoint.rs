@@ -4,8 +4,7 @@ use super::{AckFrequency, EcnCounts, QuicAck, QuicPacket, QuicReceiver, QuicSend
 use crate::endpoint::{Act, Arrival, Datagram, Endpoint, News, Report, Sending};
 use crate::{SackBlock, TransportConfig};
 use dumbbell_cc_contract::Controller;
-use dumbbell_path::Ecn;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ecn, Time};
 
 /// IP and UDP headers, a short header and the authentication tag.
 pub(crate) const PACKET_OVERHEAD: u16 = crate::udp::HEADER + QuicPacket::OVERHEAD;

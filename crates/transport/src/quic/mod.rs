@@ -19,8 +19,7 @@ mod stream;
 mod tests;
 
 use dumbbell_parameters::Problem;
-use dumbbell_path::Ecn;
-use dumbbell_units::{Bytes, Duration, Time, as_bytes};
+use dumbbell_units::{Bytes, Duration, Ecn, Time, as_bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

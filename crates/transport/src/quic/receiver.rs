@@ -3,8 +3,7 @@
 use super::{AckFrequency, EcnCounts, QuicAck, QuicPacket};
 use crate::receiver::Reassembly;
 use crate::{ReceiverStats, SackBlock, TransportConfig};
-use dumbbell_path::Ecn;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ecn, Time};
 
 /// Where a packet number stands among those received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

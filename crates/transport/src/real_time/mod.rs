@@ -16,8 +16,7 @@ mod source;
 
 use crate::endpoint::Endpoint;
 use crate::udp;
-use dumbbell_path::Ecn;
-use dumbbell_units::{Duration, Rate};
+use dumbbell_units::{Duration, Ecn, Rate};
 pub use nada::OwnRule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -6,8 +6,7 @@ use super::{HEADER, MediaPacket, REPORT_SIZE, RealTimeConfig, Report};
 use crate::ReceiverStats;
 use crate::endpoint::{self, Arrival, Datagram, Endpoint, News};
 use crate::sequence::SeenNumbers;
-use dumbbell_path::Ecn;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ecn, Time};
 
 /// See the head of this file.
 pub(super) struct Sink {

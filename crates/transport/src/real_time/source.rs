@@ -4,8 +4,7 @@ use super::nada::Nada;
 use super::{HEADER, MediaPacket, RealTimeConfig, Report};
 use crate::SenderStats;
 use crate::endpoint::{self, Act, Arrival, Datagram, Endpoint, News};
-use dumbbell_path::Ecn;
-use dumbbell_units::{Duration, Time, claimed};
+use dumbbell_units::{Duration, Ecn, Time, claimed};
 use std::collections::VecDeque;
 
 const NANOS: f64 = 1e9;

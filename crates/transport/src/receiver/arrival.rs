@@ -7,8 +7,7 @@
 use super::compression::{Compression, DuplicateAck};
 use super::{QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver, Waiting};
 use crate::{Flags, Segment};
-use dumbbell_path::Ecn;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ecn, Time};
 
 impl Receiver {
     /// A segment arrives that was not expected (the slow path of `tcp_rcv_established`). Returns whether an ACK waits.

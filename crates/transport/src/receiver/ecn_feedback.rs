@@ -3,7 +3,7 @@
 
 use super::marks::MarkCounters;
 use crate::{Ack, Flags, Marks, Segment};
-use dumbbell_path::Ecn;
+use dumbbell_units::Ecn;
 
 /// What the ECE bit of an ACK means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::TransportConfig;
 use crate::wire::option_bytes;
-use dumbbell_path::Ecn;
+use dumbbell_units::Ecn;
 
 /// Marked segments after which an ACK leaves at once: 2 is recommended, 6 allowed (RFC 9768, section 3.2.2.5.1).
 const MARKS_PER_ACK: u32 = 2;

@@ -7,8 +7,7 @@
 
 use super::Receiver;
 use crate::{CumulativeAck, Segment};
-use dumbbell_path::Ecn;
-use dumbbell_units::Time;
+use dumbbell_units::{Ecn, Time};
 
 /// What segment to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

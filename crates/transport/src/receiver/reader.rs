@@ -6,7 +6,7 @@
 //! buffer, is told as closed (`__tcp_select_window`), so that no silly window arises. Two segments that the application
 //! has not read make the window smaller than it was told, so their ACK waits for its next read (`__tcp_ack_snd_check`).
 
-use dumbbell_path::Schedule;
+use dumbbell_parameters::Schedule;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 
 use super::reader::Reader;
 use crate::TransportConfig;
-use dumbbell_path::Schedule;
+use dumbbell_parameters::Schedule;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 

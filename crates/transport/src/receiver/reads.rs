@@ -6,7 +6,7 @@ use super::predicted::Expected;
 use super::reader::Reader;
 use super::reading::EarlyAck;
 use crate::{Ack, Segment};
-use dumbbell_path::Schedule;
+use dumbbell_parameters::Schedule;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 

@@ -124,7 +124,7 @@ impl ReceiverRtt {
 mod tests {
     use super::*;
     use crate::Flags;
-    use dumbbell_path::Ecn;
+    use dumbbell_units::Ecn;
 
     fn us(micros: u64) -> Time {
         Time::from_nanos(micros * 1_000)

@@ -156,7 +156,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::{Ack, TransportConfig};
-    use dumbbell_path::Ecn;
+    use dumbbell_units::Ecn;
     use proptest::prelude::*;
 
     fn us(micros: u64) -> Time {

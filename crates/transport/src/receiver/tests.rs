@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::{Flags, SackBlock, Timestamp};
-use dumbbell_path::Ecn;
-use dumbbell_units::Rng;
+use dumbbell_units::{Ecn, Rng};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 

@@ -61,7 +61,7 @@ impl Timestamps {
 mod tests {
     use super::*;
     use crate::Flags;
-    use dumbbell_path::Ecn;
+    use dumbbell_units::Ecn;
 
     fn segment(seq: u32, ms: u64) -> Segment {
         let sent_at = Time::from_nanos(ms * 1_000_000);

@@ -6,7 +6,6 @@ use crate::{
     AdvertisedWindow, ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, SendBufferSize, TransportConfig,
 };
 use dumbbell_cc_contract::{Control, Controller, EcnMode, View};
-use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::RttSource;
 use dumbbell_recovery::dupthresh::DupThresh;
 use dumbbell_recovery::rack::Rack;
@@ -16,7 +15,7 @@ use dumbbell_recovery::round_trip::RoundTrip;
 use dumbbell_recovery::rtt::RttEstimator;
 use dumbbell_recovery::send_buffer::SendBuffer;
 use dumbbell_recovery::send_stamp::SendClock;
-use dumbbell_units::Duration;
+use dumbbell_units::{Duration, Ecn};
 use std::collections::VecDeque;
 
 /// What a receiver that sizes its window offers in the handshake.

@@ -1,9 +1,8 @@
 //! Consecutive segments that leave together.
 
 use crate::{Flags, Segment};
-use dumbbell_path::Ecn;
 use dumbbell_recovery::timestamp::Timestamp;
-use dumbbell_units::Time;
+use dumbbell_units::{Ecn, Time};
 
 /// Consecutive segments that leave together: what Linux hands down as one buffer for segmentation.
 #[derive(Clone, Copy, Debug, Default)]

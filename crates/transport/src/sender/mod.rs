@@ -44,7 +44,6 @@ use crate::{Completion, Handshake, Steer, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
 pub use burst::Burst;
 use dumbbell_cc_contract::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
-use dumbbell_path::Ecn;
 use dumbbell_recovery::accurate_ecn::MarkCounter;
 use dumbbell_recovery::cwnd_validation::CwndValidation;
 use dumbbell_recovery::frto::Frto;
@@ -61,7 +60,7 @@ use dumbbell_recovery::timer::RetransmitTimer;
 use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_recovery::tlp::Tlp;
 use dumbbell_recovery::undo::Undo;
-use dumbbell_units::{Duration, Time, prefetch};
+use dumbbell_units::{Duration, Ecn, Time, prefetch};
 use sack::SackMemory;
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@
 use super::assembly::{Retransmit, micros};
 use super::{Burst, Sender};
 use crate::Flags;
-use dumbbell_path::Ecn;
 use dumbbell_recovery::timer::Pending;
+use dumbbell_units::Ecn;
 
 impl Sender {
     /// The receive window keeps new data back: if nothing is outstanding that would be answered, it is probed

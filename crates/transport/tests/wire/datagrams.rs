@@ -4,12 +4,11 @@ use crate::digest::Digest;
 use crate::story::Ends;
 use crate::tcp::{note_sample, note_view};
 use dumbbell_cc_contract::Controller;
-use dumbbell_path::Ecn;
 use dumbbell_transport::{
     Act, Arrival, Endpoint, Handshake, News, Protocol, ReceiverStats, SenderStats, TransportConfig, probe, quic,
     real_time, udp,
 };
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ecn, Time};
 
 /// A packet with its bytes.
 #[derive(Clone, Debug)]

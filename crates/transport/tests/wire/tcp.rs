@@ -3,11 +3,10 @@
 use crate::digest::Digest;
 use crate::story::Ends;
 use dumbbell_cc_contract::{Controller, RateSample, View};
-use dumbbell_path::Ecn;
 use dumbbell_transport::{
     Ack, Burst, Handshake, Receiver, ReceiverStats, Segment, Sender, SenderStats, TransportConfig,
 };
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ecn, Time};
 
 /// How long the host's device takes for a burst.
 const DEVICE: Duration = Duration::from_millis(2);

@@ -1,7 +1,7 @@
 //! Congestion marks: how many an ACK tells of, and whether the path carries ECN bits at all (RFC 9000, section 13.4.2).
 
 use super::super::{EcnCounts, QuicAck};
-use dumbbell_path::Ecn;
+use dumbbell_units::Ecn;
 
 /// Validation of the counts that come back. Packets are ECN-capable until it fails.
 #[derive(Clone, Copy, Debug)]

@@ -38,7 +38,7 @@ fn a_sender_for_l4s_sends_ect_1_and_its_controller_counts_marks_without_a_recove
     pair.sender.establish(Time::ZERO, ONE_WAY * 2);
     pair.sender.write(Time::ZERO, 10, 1350);
     pair.transmit();
-    assert!(pair.sent.iter().all(|(_, packet)| packet.ecn == dumbbell_path::Ecn::Ect1));
+    assert!(pair.sent.iter().all(|(_, packet)| packet.ecn == dumbbell_units::Ecn::Ect1));
     let ranges = vec![SackBlock { start: 0, end: 10 }];
     let ecn = EcnCounts { ect0: 0, ect1: 7, ce: 3 };
     pair.sender.on_ack(Time::ZERO + ONE_WAY * 2, &QuicAck { ranges, delay_us: 0, ecn });
@@ -52,7 +52,7 @@ fn the_bits_of_a_packet_that_arrives_twice_are_counted_once() {
     let mut sender = QuicSender::new(&profile("quic"), Box::new(Halving));
     sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 1, 1350);
-    let packet = QuicPacket { ecn: dumbbell_path::Ecn::Ce, ..sender.poll_transmit(Time::ZERO).unwrap() };
+    let packet = QuicPacket { ecn: dumbbell_units::Ecn::Ce, ..sender.poll_transmit(Time::ZERO).unwrap() };
     for _ in 0..2 {
         receiver.on_packet(seconds(1), packet);
     }

@@ -6,9 +6,8 @@
 
 use crate::{Ack, AdvertisedWindow, Handshake, Receiver, SackBlock, Segment, Sender, Timestamp, TransportConfig};
 use dumbbell_cc_contract::{CaState, Control, Controller, Event, RateSample, View};
-use dumbbell_path::Ecn;
 use dumbbell_recovery::scoreboard::flag;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ecn, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::{Arc, Mutex};

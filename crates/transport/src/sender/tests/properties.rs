@@ -127,7 +127,7 @@ fn transfer_between(mut pair: Pair, data: Vec<Fate>, acks: Vec<Fate>, writes: &[
 fn prepare(pair: &mut Pair, data: Vec<Fate>, acks: Vec<Fate>, writes: &[(u64, u32)], service_us: u64) {
     pair.service = Duration::from_micros(service_us);
     let mut data = dispense(data);
-    pair.data_fate(move |sent| data(sent.segment.ecn == dumbbell_path::Ecn::Ect0));
+    pair.data_fate(move |sent| data(sent.segment.ecn == dumbbell_units::Ecn::Ect0));
     let mut acks = dispense(acks);
     pair.ack_fate(move |_, _| acks(false));
     let mut time = START;

@@ -608,7 +608,7 @@ fn with_accurate_ecn_retransmissions_are_ecn_capable_too() {
     pair.write_at(START, 300, MSS);
     pair.run_to_completion(ms(10_000));
     assert_eq!(pair.sent.iter().filter(|sent| sent.nth > 1).count(), 2);
-    assert!(pair.sent.iter().all(|sent| sent.segment.ecn == dumbbell_path::Ecn::Ect0));
+    assert!(pair.sent.iter().all(|sent| sent.segment.ecn == dumbbell_units::Ecn::Ect0));
 }
 
 #[test]
@@ -619,7 +619,7 @@ fn retransmissions_are_not_ecn_capable_and_without_ecn_nothing_is() {
         pair.write_at(START, 300, MSS);
         pair.run_to_completion(ms(10_000));
         for sent in &pair.sent {
-            assert_eq!(sent.segment.ecn == dumbbell_path::Ecn::Ect0, ecn && sent.nth == 1);
+            assert_eq!(sent.segment.ecn == dumbbell_units::Ecn::Ect0, ecn && sent.nth == 1);
         }
         // The reduction is told by the CWR bit of one new segment.
         assert_eq!(pair.sent.iter().filter(|sent| sent.segment.flags.has(Flags::CWR)).count(), usize::from(ecn));

@@ -1,6 +1,6 @@
 //! Values that change with time: steps, which may repeat.
 
-use dumbbell_parameters::Problem;
+use crate::problem::Problem;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
