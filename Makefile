@@ -61,7 +61,7 @@ lint: $(VENV)/dev deny
 
 # The engine compiles for WebAssembly; only checked, not linked. The target comes with
 # `rustup target add wasm32-unknown-unknown`; without it this is skipped.
-WASM := units parameters cc cc-family path results transport traffic scenario network sim
+WASM := units parameters cc-contract cc cc-family path results transport traffic scenario network sim
 wasm:
 	@if test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown"; \
 	then cargo check --locked --target wasm32-unknown-unknown $(WASM:%=-p dumbbell-%); \

@@ -25,9 +25,21 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-CRATES = ("cc", "path", "recovery", "transport", "results")
+CRATES = ("cc-contract", "cc", "path", "recovery", "transport", "results")
 # Whose tests see a mutant, in the order in which they are asked after those of its own crate.
-ORDER = ("cc", "recovery", "transport", "results", "path", "packetdrill", "sim", "scenario", "network", "cc-family")
+ORDER = (
+    "cc-contract",
+    "cc",
+    "recovery",
+    "transport",
+    "results",
+    "path",
+    "packetdrill",
+    "sim",
+    "scenario",
+    "network",
+    "cc-family",
+)
 VARIABLE = "DUMBBELL_MUTANT"
 SWITCH = f"""
 /// The number of the mutant that is alive, 0 for none.
