@@ -24,7 +24,7 @@ impl Receiver {
         let unread_by_reader = self.reading.unread_by_reader(now, self.counts.delivered_bytes());
         let filled = self.reading.filled();
         // A segment in order is acknowledged on arrival before it is read.
-        let arrived = u32::from(now == self.acks.last_data_at() && !self.sizing.is_scarce(1));
+        let arrived = if now == self.acks.last_data_at() { self.sizing.arrived() } else { 0 };
         let queued = held + unread_by_reader.unwrap_or_else(|| filled.map_or(arrived, |unread| unread.segments));
         let window = self.window.constant_beside(unread_by_reader.unwrap_or(0), held);
         let window = window.or_else(|| self.sizing.window_from(self.window.left_from(self.rcv_nxt), queued));

@@ -143,8 +143,14 @@ impl RightSizing {
 
     #[inline(never)]
     fn find_open(&self) -> Window {
-        let arrived = u32::from(!self.is_scarce(1));
-        self.in_segments(self.round_up(self.limit.min(self.free(arrived))))
+        self.in_segments(self.offer(self.arrived()))
+    }
+
+    /// Segments for which the one that has just arrived counts until it is read: where it alone is half the buffer it
+    /// is taken for read, because no window would be left.
+    #[inline]
+    pub(super) fn arrived(&self) -> u32 {
+        u32::from(!self.is_scarce(1))
     }
 
     /// The window to advertise beside `queued` segments, unless it is smaller than what is `left` of the last one.

@@ -88,7 +88,7 @@ impl Sender {
         tagged
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn sacktag_blocks(&mut self, ack: &Ack, prior_una: u32, news: &mut AckNews, tagged: &mut Tagged) {
         let blocks = ack.sack_blocks();
         let first = blocks[0];
