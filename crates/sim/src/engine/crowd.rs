@@ -68,7 +68,8 @@ impl Fetched {
         let coming = link.coming();
         if *place != coming.place() {
             *place = coming.place();
-            engine.fetch_ahead(STEPS.map(|number| coming.behind(number)));
+            let [flow, endpoint, rest] = STEPS;
+            engine.fetch_ahead([coming.behind(flow), coming.behind(endpoint), coming.behind(rest)]);
         }
     }
 }
