@@ -1,8 +1,10 @@
-"""Measures what a call of an algorithm in Python costs: an example beside its twin, which is part of the engine.
+"""Measures what a call of an algorithm in Python costs, interpreted and compiled.
+
+An example runs beside its twin, which is part of the engine:
 
     python benches/calls.py [--runs N]
 
-Both give the same tables, so that the difference of their CPU times is that of the calls. They take turns, and the
+All give the same tables, so that the difference of their CPU times is that of the calls. They take turns, and the
 fastest of each counts: whatever else the machine does makes a run slower, and never faster.
 """
 
@@ -37,7 +39,7 @@ ALL = (
 )
 
 
-def measured(cc: str | dict[str, str]) -> tuple[float, int]:
+def measured(cc: Any) -> tuple[float, int]:
     """CPU seconds and packets of a run."""
     meta = db.run(SCENARIO | {"flows": [{"cc": cc}]}).meta
     return meta.cpu_s, meta.packets
@@ -66,16 +68,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
     runs = parser.parse_args().runs
-    print("| algorithm in Python | calls | ns/packet | built in, ns/packet | ns/call |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    print("| algorithm in Python | calls | built in, ns/packet | | ns/packet | ns/call |")
+    print("| --- | ---: | ---: | --- | ---: | ---: |")
     for twins in ALL:
-        pairs = [(measured({"python": str(EXAMPLES / twins.example)}), measured(twins.built_in)) for _ in range(runs)]
-        (own_s, packets), (built_in_s, _) = (min(found) for found in zip(*pairs, strict=True))
+        example = {"python": str(EXAMPLES / twins.example)}
+        kinds: list[Any] = [twins.built_in, example, {**example, "compiled": True}]
+        rounds = [[measured(cc) for cc in kinds] for _ in range(runs)]
+        (built_in_s, packets), *others = (min(found) for found in zip(*rounds, strict=True))
         count = calls(twins)
-        print(
-            f"| {twins.title} | {count:,} | {own_s / packets * 1e9:.0f} | {built_in_s / packets * 1e9:.0f} | "
-            f"{(own_s - built_in_s) / count * 1e9:.0f} |"
-        )
+        for kind, (cpu_s, _) in zip(("interpreted", "compiled"), others, strict=True):
+            found = (built_in_s / packets, cpu_s / packets, (cpu_s - built_in_s) / count)
+            built_in, own_class, call = (f"{1e9 * seconds:.1f}" for seconds in found)
+            print(f"| {twins.title} | {count:,} | {built_in} | {kind} | {own_class} | {call} |")
 
 
 if __name__ == "__main__":

@@ -27,32 +27,6 @@ def is_after(a: int, b: int) -> bool:
     return (b - a) & 0x8000_0000 != 0
 
 
-class MaxFilter:
-    """The maximum of the last rounds: the best measurement, and two successors."""
-
-    def __init__(self) -> None:
-        self.best = [(0, 0)] * 3
-
-    def update(self, window: int, time: int, value: int) -> None:
-        new, best = (time, value), self.best
-        if value >= best[0][1]:
-            self.best = [new] * 3
-            return
-        if value >= best[2][1]:
-            if value >= best[1][1]:
-                best[1] = new
-            best[2] = new
-        age = time - best[0][0]
-        if age > window:
-            while time - self.best[0][0] > window:
-                self.best = [*self.best[1:], new]
-        elif age > window // 4:
-            if best[1][0] == best[0][0]:
-                best[1] = best[2] = new
-            elif best[2][0] == best[1][0] and age > window // 2:
-                best[2] = new
-
-
 class Bbr:
     """Paces at the estimated bandwidth and bounds the window by the estimated BDP."""
 
@@ -61,18 +35,18 @@ class Bbr:
 
     # -- the connection -------------------------------------------------------------------------------------------
 
-    def init(self, conn: Conn) -> None:
+    def __init__(self) -> None:
         self.mode = STARTUP
         self.phase = 0
         self.pacing_gain = self.cwnd_gain = 0
-        self.filter = MaxFilter()
-        self.round = 0
-        self.next_delivered = conn.delivered
+        # The largest bandwidth of the last rounds, two successors, and the rounds in which they were seen.
+        self.best_bw, self.best_round = [0] * 3, [0] * 3
+        self.round = self.next_delivered = 0
         self.round_start = False
         self.full_bw = self.full_rounds = 0
         self.full_pipe = False
         self.cycle_start_us = 0
-        self.min_rtt_us, self.min_rtt_stamp = conn.min_rtt_us, conn.jiffies
+        self.min_rtt_us, self.min_rtt_stamp = UNKNOWN, 0
         self.probe_rtt_done = 0
         self.probe_rtt_round_done = self.idle_restart = False
         self.prior_cwnd = 0
@@ -80,11 +54,18 @@ class Bbr:
         self.conserves = self.restores = False
         self.extra = [0, 0]
         self.extra_slot = self.extra_age = 0
-        self.epoch_acked, self.epoch_start_us = 0, conn.mstamp_us
-        self.policed = False
+        self.epoch_acked = self.epoch_start_us = 0
+        self.policed = self.sampling = False
+        self.policer_bw = self.policer_rounds = 0
+        self.interval_ms = self.interval_delivered = self.interval_lost = 0
+        self.is_nominal = True
+
+    def init(self, conn: Conn) -> None:
+        self.next_delivered = conn.delivered
+        self.min_rtt_us, self.min_rtt_stamp = conn.min_rtt_us, conn.jiffies
+        self.epoch_start_us = conn.mstamp_us
         self.reset_policer(conn)
         conn.ssthresh = 0x7FFF_FFFF
-        self.is_nominal = True
         self.init_pacing_rate(conn)
 
     def ssthresh(self, conn: Conn) -> int:
@@ -140,7 +121,7 @@ class Bbr:
     # -- bandwidth ------------------------------------------------------------------------------------------------
 
     def max_bw(self) -> int:
-        return self.filter.best[0][1]
+        return self.best_bw[0]
 
     def bw(self) -> int:
         return self.policer_bw if self.policed else self.max_bw()
@@ -155,7 +136,34 @@ class Bbr:
             self.sample_policer(conn, ack.losses, ack.is_app_limited)
         bw = ack.delivered * BW_UNIT // ack.interval_us
         if not ack.is_app_limited or bw >= self.max_bw():
-            self.filter.update(BW_ROUNDS, self.round, bw)
+            self.remember(bw)
+
+    def remember(self, bw: int) -> None:
+        """Takes a sample into the maximum of the last rounds."""
+        bws, rounds, now = self.best_bw, self.best_round, self.round
+        if bw >= bws[0]:
+            self.replace(0, bw)
+            return
+        if bw >= bws[1]:
+            self.replace(1, bw)
+        elif bw >= bws[2]:
+            self.replace(2, bw)
+        age = now - rounds[0]
+        if age > BW_ROUNDS:
+            while now - rounds[0] > BW_ROUNDS:
+                for place in range(2):
+                    bws[place], rounds[place] = bws[place + 1], rounds[place + 1]
+                self.replace(2, bw)
+        elif age > BW_ROUNDS // 4:
+            if rounds[1] == rounds[0]:
+                self.replace(1, bw)
+            elif rounds[2] == rounds[1] and age > BW_ROUNDS // 2:
+                self.replace(2, bw)
+
+    def replace(self, first: int, bw: int) -> None:
+        """Puts a sample of this round in the place of the best of them from `first` on."""
+        for place in range(first, 3):
+            self.best_bw[place], self.best_round[place] = bw, self.round
 
     def measure_aggregation(self, conn: Conn, acked: int, bw: int) -> None:
         expected = bw * max(conn.delivered_mstamp_us - self.epoch_start_us, 0) // BW_UNIT

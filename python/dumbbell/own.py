@@ -19,7 +19,7 @@ import threading
 import traceback
 import types
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +63,9 @@ RESERVED = ("name", "base", "python", "library", "sha256")
 
 SETTINGS = ("wants_pacing", "ecn", "sndbuf_expand")
 """Attributes of a class that are no parameters."""
+
+COMPILED = "compiled"
+"""The parameter of every class that says whether numba makes machine code of it; an attribute is its default."""
 
 ECN = ("none", "classic", "accurate", "l4s")
 
@@ -131,14 +134,29 @@ class Algorithm:
 
     def make(self, parameters: str, stream: _core.Stream) -> tuple[dict[str, Any], Random, list[str]]:
         """An object for a flow: its hooks, its random numbers, and what it lets be observed."""
-        cls: Any = self.cls
-        instance = cls.__new__(cls)
-        for name, value in json.loads(parameters).items():
-            setattr(instance, name, value)
-        instance.__init__()
+        instance = self.instance(parameters)
         hooks = {name: getattr(instance, name) for name in self.hooks}
-        observed = _first_names(hooks["observe"]) if "observe" in hooks else []
-        return hooks, Random(stream), observed
+        return hooks, Random(stream), self.first_names(instance)
+
+    def instance(self, parameters: str) -> object:
+        """An object for a flow."""
+        cls: Any = self.cls
+        instance: object = cls.__new__(cls)
+        for name, value in json.loads(parameters).items():
+            if name != COMPILED:
+                setattr(instance, name, value)
+        instance.__init__()  # type: ignore[misc]
+        return instance
+
+    def first_names(self, instance: Any) -> list[str]:
+        """What an object lets be observed, which the tables must know before its connection is there."""
+        if "observe" not in self.hooks:
+            return []
+        try:
+            return _names_of(instance.observe())
+        except Exception as error:
+            error.__dict__[_HOOK] = "observe` right after `__init__"
+            raise
 
     def observed(self, answer: object, names: Sequence[str]) -> list[float]:
         """The values of what ``observe`` returned, in the order of ``names``."""
@@ -177,15 +195,6 @@ class Algorithm:
                     copied = value.copy() if isinstance(value, list | dict | set) else value
                     found[prefix + name] = copied
         return found
-
-
-def _first_names(observe: Callable[[], object]) -> list[str]:
-    """What an object lets be observed, which the tables must know before its connection is there."""
-    try:
-        return _names_of(observe())
-    except Exception as error:
-        error.__dict__[_HOOK] = "observe` right after `__init__"
-        raise
 
 
 def _names_of(answer: object) -> list[str]:
@@ -385,6 +394,10 @@ def _digest(files: Sequence[Path], cls: type) -> str:
     return digest.hexdigest()
 
 
+def _short(found: object) -> str:
+    return _kind(found) if callable(found) else repr(found)
+
+
 def _kind(found: object) -> str:
     return "a function" if callable(found) else f"a value ({found!r})"
 
@@ -580,6 +593,10 @@ def _check_settings(cls: type, name: str) -> None:
         _refuse(f"`{name}.wants_pacing` is {pacing!r}", "write wants_pacing = True, or leave it out")
     if ecn is not None and ecn not in ECN:
         _refuse(f"`{name}.ecn` is {ecn!r}", f"allowed are {', '.join(ECN)}")
+    if not isinstance(compiled := getattr(cls, COMPILED, False), bool):
+        _refuse(
+            f"`{name}.{COMPILED}` is {_short(compiled)}", "write compiled = True, leave it out, or choose another name"
+        )
     if expand is not None and (not isinstance(expand, int) or not 1 <= expand <= 16):
         _refuse(f"`{name}.sndbuf_expand` is {expand!r}", "it must be a whole number from 1 to 16")
 
@@ -591,14 +608,18 @@ def _parameters_of(cls: type, name: str) -> list[dict[str, Any]]:
         for key in dict.fromkeys((*annotations, *vars(base))):
             value = vars(base).get(key)
             is_declared = isinstance(value, Parameter)
-            if key.startswith("_") or key in SETTINGS or not (is_declared or key in annotations):
+            if key.startswith("_") or key in (*SETTINGS, COMPILED) or not (is_declared or key in annotations):
                 continue
             annotation = annotations.get(key)
             if key not in vars(base) or _is_class_variable(annotation):
                 continue
             if (read := _parameter(name, key, value, annotation)) is not None:
                 found[key] = read
-    return list(found.values())
+    compiled = {
+        "name": COMPILED, "type": "bool", "default": getattr(cls, COMPILED, False), "minimum": None, "maximum": None,
+        "unit": "", "meaning": "Run as machine code, which numba makes of the class.",
+    }  # fmt: skip
+    return [*found.values(), compiled]
 
 
 def _annotations(cls: type) -> Mapping[str, Any]:

@@ -173,7 +173,7 @@ def test_bbr_in_python_answers_recorded_calls_like_the_kernel(file: Path) -> Non
         state = (
             bbr.mode,
             bbr.round,
-            bbr.filter.best[0][1],
+            bbr.best_bw[0],
             bbr.pacing_gain,
             bbr.cwnd_gain,
             bbr.full_bw,

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod controller;
+pub mod machine;
 mod table;
 
 #[allow(clippy::undocumented_unsafe_blocks, clippy::cast_possible_truncation, reason = "the file is for projects, too")]

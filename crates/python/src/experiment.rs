@@ -3,7 +3,7 @@
 use crate::own;
 use crate::table::Table;
 use crate::{RunCancelled, RunError, ScenarioError};
-use dumbbell_cc::catalog::Entry;
+use dumbbell_cc::catalog::{Entry, Recipe};
 use dumbbell_path::LinkRate;
 use dumbbell_scenario as scenario;
 use dumbbell_sim::{Bounds, RunSummary, SeriesSink, run_on_threads, why_one_thread};
@@ -145,6 +145,12 @@ impl Point {
         found
     }
 
+    /// Whether it runs Python, of which one interpreter runs one thread at a time.
+    #[getter]
+    fn is_interpreted(&self) -> bool {
+        is_interpreted(&self.inner.scenario())
+    }
+
     /// Those of all points of its experiment, which costs nothing to ask.
     #[getter]
     fn loaded_algorithms(&self) -> Vec<(&'static str, String, String)> {
@@ -220,7 +226,7 @@ impl Point {
                 plain,
             };
             let scenario = self.inner.scenario();
-            run_on_threads(&scenario, bounds, if has_python(&scenario) { 1 } else { threads })
+            run_on_threads(&scenario, bounds, if is_interpreted(&scenario) { 1 } else { threads })
         });
         match outcome {
             Ok(output) => RunOutput::new(py, output),
@@ -231,7 +237,7 @@ impl Point {
     /// Why a run of the point takes one thread, however many it may have; `None` where it can be split.
     fn why_one_thread(&self) -> Option<String> {
         let scenario = self.inner.scenario();
-        if has_python(&scenario) {
+        if is_interpreted(&scenario) {
             return Some("one interpreter runs one thread of Python at a time".to_owned());
         }
         why_one_thread(&scenario).map(|reason| reason.to_string())
@@ -529,10 +535,15 @@ mod linux {
     }
 }
 
-/// The algorithms of flows that are not part of this program.
-fn own_algorithms(scenario: &scenario::Scenario) -> impl Iterator<Item = &Entry> {
+/// The algorithms of flows, with their parameters.
+fn recipes(scenario: &scenario::Scenario) -> impl Iterator<Item = &Recipe> {
     let flows = scenario.flows.iter().chain(scenario.traffic.iter().map(|traffic| traffic.flow()));
-    flows.map(|flow| flow.cc.entry()).filter(|entry| entry.origin().is_some())
+    flows.map(|flow| &*flow.cc)
+}
+
+/// Those that are not part of this program.
+fn own_algorithms(scenario: &scenario::Scenario) -> impl Iterator<Item = &Entry> {
+    recipes(scenario).map(Recipe::entry).filter(|entry| entry.origin().is_some())
 }
 
 /// Key, what names it, and the digest of its code.
@@ -541,8 +552,10 @@ fn named(entry: &Entry) -> Option<(&'static str, String, String)> {
     Some((origin.key, origin.text.clone(), entry.about().digest.clone()))
 }
 
-fn has_python(scenario: &scenario::Scenario) -> bool {
-    own_algorithms(scenario).filter_map(Entry::origin).any(|origin| origin.key == own::KEY)
+/// Whether Python is called for packets: classes that are compiled call none.
+fn is_interpreted(scenario: &scenario::Scenario) -> bool {
+    recipes(scenario)
+        .any(|recipe| recipe.entry().origin().is_some_and(|origin| origin.key == own::KEY) && !own::is_compiled(recipe))
 }
 
 fn run_error(error: dumbbell_sim::RunError) -> PyErr {

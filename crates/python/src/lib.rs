@@ -36,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use crate::joined::joined;
     #[pymodule_export]
-    use crate::own::{Ack, Conn, Loss, Stream};
+    use crate::own::{Ack, Conn, Loss, Stream, machine_contract};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

@@ -1,13 +1,17 @@
 //! A class in Python as a catalogue holds it: its hooks, and its parameters, which are read and checked without Python,
 //! because threads that hold locks read them while others hold the interpreter's.
 
+use super::compiled::Machine;
 use super::controller::PythonController;
 use dumbbell_cc::EcnMode;
-use dumbbell_cc::catalog::{BuildError, Builder, Code};
+use dumbbell_cc::catalog::{BuildError, Builder, Code, LoadError, Recipe};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+
+/// The parameter that every class has: whether it runs as machine code.
+const COMPILED: &str = "compiled";
 
 /// Names of the hooks and the numbers of their places.
 macro_rules! hooks {
@@ -181,6 +185,19 @@ impl Class {
         self.hooks[hook as usize]
     }
 
+    /// The class as machine code, made once for all parameters that leave its attributes of one kind.
+    fn machine(&self, parameters: &Map<String, Value>) -> Result<Arc<Machine>, LoadError> {
+        Python::attach(|py| {
+            let parameters = Value::Object(parameters.clone()).to_string();
+            let machine = || {
+                let compiled = py.import("dumbbell.compiled")?;
+                let machine = compiled.call_method1("machine", (self.python.bind(py), parameters))?;
+                Ok(Arc::new(Machine::new(&machine)?))
+            };
+            machine().map_err(|error: PyErr| super::refusal(py, &error))
+        })
+    }
+
     /// What went wrong in a method, for whoever reads the error.
     pub fn described(&self, py: Python<'_>, what: &str, error: &PyErr) -> String {
         let described = self.python.bind(py).call_method1("described", (what, error.value(py), error.traceback(py)));
@@ -191,6 +208,15 @@ impl Class {
     pub fn observed(&self, py: Python<'_>, answer: &Py<PyAny>, names: &[String]) -> PyResult<Vec<f64>> {
         self.python.bind(py).call_method1("observed", (answer, names))?.extract()
     }
+}
+
+fn says_compiled(parameters: &Map<String, Value>) -> bool {
+    parameters.get(COMPILED).and_then(Value::as_bool) == Some(true)
+}
+
+/// Whether a class runs as machine code.
+pub fn is_compiled(recipe: &Recipe) -> bool {
+    says_compiled(recipe.parameters())
 }
 
 /// The code of a class.
@@ -234,10 +260,11 @@ impl Code for PythonCode {
         exact_name: Arc<str>,
     ) -> Result<Builder, BuildError> {
         let parameters = Arc::new(self.read(preset, overrides)?);
+        let machine = says_compiled(&parameters).then(|| self.0.machine(&parameters)).transpose()?;
         let class = Arc::clone(&self.0);
         Ok(Box::new(move |rng| {
             let (class, name, parameters) = (Arc::clone(&class), Arc::clone(&exact_name), Arc::clone(&parameters));
-            Box::new(PythonController::new(class, name, parameters, rng))
+            Box::new(PythonController::new(class, machine.clone(), name, parameters, rng))
         }))
     }
 }

@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
 /// The largest window that can be written.
-const MAX_CWND: f64 = Control::INFINITE_SSTHRESH as f64;
+pub const MAX_CWND: f64 = Control::INFINITE_SSTHRESH as f64;
 /// The most packets that helpers take for those of one ACK.
-const MAX_ACKED: u32 = 1 << 24;
+pub const MAX_ACKED: u32 = 1 << 24;
 /// The largest rate that can be written, in bytes per second: beyond all links.
-const MAX_RATE: f64 = 1e15;
+pub const MAX_RATE: f64 = 1e15;
 
 /// What may be written during a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl Conn {
     /// Payload bytes per second at which the sender may transmit.
     #[getter]
     fn pacing_rate(&self) -> u64 {
-        self.control.pacing_rate
+        self.control.pacing_rate.min(i64::MAX as u64)
     }
 
     #[setter]
@@ -273,10 +273,11 @@ impl Conn {
         self.view.cwnd_clamp
     }
 
-    /// Upper bound of the pacing rate (`sk_max_pacing_rate`).
+    /// Upper bound of the pacing rate (`sk_max_pacing_rate`); 2^63 - 1 where there is none.
     #[getter]
     fn max_pacing_rate(&self) -> u64 {
-        self.view.max_pacing_rate
+        // Compiled classes have whole numbers of 64 bits with a sign, and decide as others do.
+        self.view.max_pacing_rate.min(i64::MAX as u64)
     }
 
     /// Largest payload of one burst in bytes.

@@ -1,6 +1,7 @@
 //! What an ACK or a loss tells a class in Python: one object each for as long as the flow lives, filled again before each call.
 
-use dumbbell_cc::{LostPacket, RateSample};
+use dumbbell_cc::RateSample;
+use dumbbell_library::machine;
 use pyo3::prelude::*;
 
 /// What an ACK taught the sender.
@@ -138,48 +139,44 @@ impl Ack {
 /// The beginning of a reduction, or one lost packet.
 #[pyclass(module = "dumbbell")]
 #[derive(Default)]
-pub struct Loss {
-    pub packets: u64,
-    pub by_mark: bool,
-    pub packet: LostPacket,
-}
+pub struct Loss(pub machine::Loss);
 
 #[pymethods]
 impl Loss {
     /// Packets found lost since the last call.
     #[getter]
     fn packets(&self) -> u64 {
-        self.packets
+        self.0.packets
     }
 
     /// Whether a congestion mark was the reason, not a loss.
     #[getter]
     fn by_mark(&self) -> bool {
-        self.by_mark
+        self.0.by_mark
     }
 
     /// Packets in flight when the lost packet was sent, itself included.
     #[getter]
     fn tx_in_flight(&self) -> u32 {
-        self.packet.tx_in_flight
+        self.0.packet.tx_in_flight
     }
 
     /// `delivered` when the lost packet was sent.
     #[getter]
     fn delivered(&self) -> u64 {
-        self.packet.delivered
+        self.0.packet.delivered
     }
 
     /// `lost` when the lost packet was sent.
     #[getter]
     fn lost(&self) -> u64 {
-        self.packet.lost
+        self.0.packet.lost
     }
 
     /// Whether the lost packet was sent while the application was the limit.
     #[getter]
     fn is_app_limited(&self) -> bool {
-        self.packet.is_app_limited
+        self.0.packet.is_app_limited
     }
 }
 

@@ -1,13 +1,16 @@
 //! Algorithms of one's own: classes in Python, which `dumbbell.own` finds and checks.
 
 mod class;
+mod compiled;
 mod conn;
 mod controller;
 mod events;
 
+pub use compiled::machine_contract;
 pub use conn::Conn;
 pub use events::{Ack, Loss, Stream};
 
+pub use class::is_compiled;
 use class::{Class, PythonCode};
 use dumbbell_cc::Catalog;
 use dumbbell_cc::catalog::{LoadError, Loaded, Loader};
@@ -59,7 +62,7 @@ impl Loader for Classes {
     }
 }
 
-/// The error of `dumbbell.own`, with what would be right.
+/// The error of what Python loads, with what would be right.
 fn refusal(py: Python<'_>, error: &PyErr) -> LoadError {
     let attribute = |name: &str| error.value(py).getattr(name).and_then(|text| text.extract::<String>());
     match (attribute("message"), attribute("help")) {
