@@ -33,8 +33,8 @@ def algorithms() -> Table:
 def find(name: str) -> dict[str, Any]:
     """The algorithm with a name, or with the exact name that tables print.
 
-    ``FILE.py:CLASS`` is a class of one's own, whose file is run; ``FILE.so`` a library, which is loaded; ``FILE.npz`` a
-    trained agent.
+    ``FILE.py:CLASS`` is a class of one's own, whose file is run; ``FILE.so`` a library, which is loaded; ``FILE.npz``
+    and ``FILE.onnx`` trained agents.
 
     Raises:
         UnknownAlgorithmError: There is none.
@@ -63,7 +63,7 @@ def file_key(name: str) -> str | None:
     """The key of what a file alone names, a library or a trained agent; ``None`` for other names."""
     if name.endswith((".so", ".dylib", ".dll")):
         return "library"
-    return "policy" if name.endswith(".npz") else None
+    return "policy" if name.endswith((".npz", ".onnx")) else None
 
 
 def is_known(name: str) -> bool:

@@ -16,7 +16,7 @@ def test_the_blocks_of_the_page_run_one_after_the_other(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     known: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         exec(compile(block, "docs/learners.md", "exec"), known)
     assert known["truncated"] is False

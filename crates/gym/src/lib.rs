@@ -15,7 +15,7 @@ pub use agent::{Agent, Lever};
 pub use draw::{Draw, Draws, Resolve};
 pub use feature::Feature;
 pub use monitor::{Interval, Monitor};
-pub use policy::PolicyLoader;
+pub use policy::{Converter, PolicyLoader};
 pub use reward::Reward;
 pub use spec::{Span, Spec};
 pub use world::World;

@@ -1,5 +1,6 @@
 //! A trained agent as an algorithm: `cc = { policy = "agent.npz" }`. A file of NumPy holds the layers of a network and, as
-//! JSON, what it sees and does; everything is evaluated here, without Python.
+//! JSON, what it sees and does; everything is evaluated here, without Python. Files of other formats are made such files by a
+//! [`Converter`].
 
 use crate::agent::Agent;
 use crate::npz::Arrays;
@@ -9,17 +10,66 @@ use dumbbell_cc::{Control, Controller, Hooks, RateSample, View};
 use dumbbell_units::{Rng, Time};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Name of the array with what an agent sees and does: JSON as bytes.
 const META: &str = "agent";
 
-/// What lies between two layers.
+/// What a layer does with its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activation {
+    None,
     Tanh,
     Relu,
+    Sigmoid,
+}
+
+impl Activation {
+    const ALL: [(&'static str, Activation); 4] = [
+        ("tanh", Activation::Tanh),
+        ("relu", Activation::Relu),
+        ("sigmoid", Activation::Sigmoid),
+        ("none", Activation::None),
+    ];
+
+    fn read(name: &Value) -> Result<Activation, String> {
+        let found = Activation::ALL.iter().find(|(known, _)| name.as_str() == Some(known));
+        found.map(|(_, activation)| *activation).ok_or_else(|| {
+            let known = Activation::ALL.map(|(known, _)| format!("`{known}`")).join(", ");
+            format!("activation = {name} is not known; there are {known}")
+        })
+    }
+
+    /// That of each layer. A name alone is for all but the last, whose output is the action.
+    fn of_layers(given: Option<&Value>, layers: usize) -> Result<Vec<Activation>, String> {
+        let between = match given {
+            Some(Value::Array(names)) if names.len() == layers => return names.iter().map(Activation::read).collect(),
+            Some(Value::Array(names)) => {
+                return Err(format!("activation has {} names for {layers} layers", names.len()));
+            }
+            Some(name) => Activation::read(name)?,
+            None => Activation::Tanh,
+        };
+        let mut all = vec![between; layers];
+        if let Some(last) = all.last_mut() {
+            *last = Activation::None;
+        }
+        Ok(all)
+    }
+
+    fn apply(self, values: &mut [f32]) {
+        let function: fn(f32) -> f32 = match self {
+            Activation::None => return,
+            Activation::Tanh => libm::tanhf,
+            Activation::Relu => |value| value.max(0.0),
+            Activation::Sigmoid => |value| 1.0 / (1.0 + libm::expf(-value)),
+        };
+        for value in values {
+            *value = function(*value);
+        }
+    }
 }
 
 /// outputs = weights × inputs + biases.
@@ -45,7 +95,8 @@ impl Layer {
 #[derive(Clone, Debug)]
 struct Network {
     spec: Spec,
-    activation: Activation,
+    /// One for each layer.
+    activations: Vec<Activation>,
     layers: Vec<Layer>,
 }
 
@@ -54,12 +105,7 @@ impl Network {
         let mut arrays = Arrays::open(bytes)?;
         let meta = arrays.bytes(META)?.ok_or_else(|| format!("there is no array `{META}`"))?;
         let mut meta: Value = serde_json::from_slice(&meta).map_err(|error| format!("`{META}` is no JSON: {error}"))?;
-        let activation = match meta.as_object_mut().and_then(|meta| meta.remove("activation")) {
-            None => Activation::Tanh,
-            Some(Value::String(name)) if name == "tanh" => Activation::Tanh,
-            Some(Value::String(name)) if name == "relu" => Activation::Relu,
-            Some(other) => return Err(format!("activation = {other} is not known; there are `tanh` and `relu`")),
-        };
+        let activation = meta.as_object_mut().and_then(|meta| meta.remove("activation"));
         if let Some(meta) = meta.as_object_mut() {
             meta.insert("reward".to_owned(), json!("aurora"));
         }
@@ -88,7 +134,10 @@ impl Network {
             Some(last) if last.biases.len() != 1 => {
                 Err(format!("the last layer has {} outputs, but an action is one number", last.biases.len()))
             }
-            Some(_) => Ok(Network { spec, activation, layers }),
+            Some(_) => {
+                let activations = Activation::of_layers(activation.as_ref(), layers.len())?;
+                Ok(Network { spec, activations, layers })
+            }
         }
     }
 
@@ -97,24 +146,36 @@ impl Network {
         let [values, next] = room;
         values.clear();
         values.extend_from_slice(seen);
-        for (number, layer) in self.layers.iter().enumerate() {
+        for (layer, activation) in self.layers.iter().zip(&self.activations) {
             layer.apply(values, next);
-            if number + 1 < self.layers.len() {
-                for value in next.iter_mut() {
-                    *value = match self.activation {
-                        Activation::Tanh => libm::tanhf(*value),
-                        Activation::Relu => value.max(0.0),
-                    };
-                }
-            }
+            activation.apply(next);
             std::mem::swap(values, next);
         }
         f64::from(values.first().copied().filter(|action| action.is_finite()).unwrap_or(0.0))
     }
 }
 
-/// Finds trained agents in files.
-pub struct PolicyLoader;
+/// Makes a file of NumPy of a file of another format.
+pub trait Converter: Send + Sync {
+    /// How names of such files end, with the dot.
+    fn ending(&self) -> &'static str;
+
+    /// The file of NumPy.
+    ///
+    /// # Errors
+    /// It is no such file, or has more in it than layers.
+    fn converted(&self, bytes: &[u8]) -> Result<Vec<u8>, LoadError>;
+}
+
+/// The largest file that is read.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Finds trained agents in files: those of NumPy, and those of a format that is converted.
+#[derive(Default)]
+pub struct PolicyLoader {
+    /// For files that are not of NumPy.
+    pub converter: Option<Box<dyn Converter>>,
+}
 
 impl Loader for PolicyLoader {
     fn key(&self) -> &'static str {
@@ -128,8 +189,19 @@ impl Loader for PolicyLoader {
             message,
             help: "`dumbbell.gym.save_policy` writes such a file; docs/learners.md says what is in it".to_owned(),
         };
-        let bytes = std::fs::read(&path).map_err(|error| wrong(format!("cannot read `{text}`: {error}")))?;
-        let network = Network::read(&bytes).map_err(|error| wrong(format!("`{text}` is no trained agent: {error}")))?;
+        let bytes = read(&path).map_err(|error| wrong(format!("cannot read `{text}`: {error}")))?;
+        let named = |message: &str| format!("`{text}` is no trained agent: {message}");
+        let converter = self.converter.as_ref().filter(|converter| text.ends_with(converter.ending()));
+        let network = match converter {
+            Some(converter) => {
+                let converted = converter.converted(&bytes);
+                let converted =
+                    converted.map_err(|LoadError { message, help }| LoadError { message: named(&message), help })?;
+                Network::read(&converted)
+            }
+            None => Network::read(&bytes),
+        };
+        let network = network.map_err(|error| wrong(named(&error)))?;
         let shapes: Vec<_> = network.layers.iter().map(|layer| layer.biases.len().to_string()).collect();
         let names: Vec<_> = network.spec.observation.iter().map(|feature| feature.name).collect();
         Ok(Loaded {
@@ -145,6 +217,22 @@ impl Loader for PolicyLoader {
             code: Arc::new(PolicyCode(Arc::new(network))),
         })
     }
+}
+
+/// The bytes of a file that is not too large.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let said = |error: std::io::Error| error.to_string();
+    // Opening a pipe waits for somebody who writes.
+    if !std::fs::metadata(path).map_err(said)?.is_file() {
+        return Err("it is no regular file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(said)?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(said)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("it is larger than {} MiB", MAX_BYTES >> 20));
+    }
+    Ok(bytes)
 }
 
 /// Makes controllers that a network governs. It has no parameters.

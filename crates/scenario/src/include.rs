@@ -34,7 +34,7 @@ const VALUES: [&str; 13] = [
 ];
 
 /// Keys whose texts begin with the name of a file.
-const FILES: [&str; 3] = ["trace", ORIGINS[0], ORIGINS[1]];
+const FILES: [&str; 4] = ["trace", ORIGINS[0], ORIGINS[1], ORIGINS[2]];
 
 /// Puts `tree`, the first of `sources`, on top of what it includes, and adds the included files to `sources`.
 pub(crate) fn expand(tree: Node, sources: &mut Sources, problems: &mut Problems) -> Node {

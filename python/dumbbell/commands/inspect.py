@@ -124,7 +124,8 @@ def cc_show(
     name: Annotated[
         str,
         typer.Argument(
-            help="Name or exact name from `dumbbell cc list`, or of your own: FILE.py:CLASS, FILE.so or FILE.npz.",
+            help="Name or exact name from `dumbbell cc list`, or of your own: FILE.py:CLASS, FILE.so, FILE.npz, "
+            "FILE.onnx.",
             show_default=False,
             autocompletion=completion.algorithms,
         ),

@@ -21,7 +21,7 @@ def score(
         str,
         typer.Argument(
             metavar="CC",
-            help="A name, NAME:PARAMETER=VALUE, or of your own: FILE.py:CLASS, FILE.so or FILE.npz.",
+            help="A name, NAME:PARAMETER=VALUE, or of your own: FILE.py:CLASS, FILE.so, FILE.npz or FILE.onnx.",
             show_default=False,
             autocompletion=completion.algorithms,
         ),

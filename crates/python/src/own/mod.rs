@@ -14,7 +14,7 @@ pub use class::is_compiled;
 use class::{Class, PythonCode};
 use dumbbell_cc::Catalog;
 use dumbbell_cc::catalog::{LoadError, Loaded, Loader};
-use dumbbell_gym::PolicyLoader;
+use dumbbell_gym::{Converter, PolicyLoader};
 use dumbbell_library::Libraries;
 use pyo3::prelude::*;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
     let mut catalog = dumbbell_cc_family::catalog().clone();
     catalog.register_loader(Arc::new(Classes));
     catalog.register_loader(Arc::new(Libraries));
-    catalog.register_loader(Arc::new(PolicyLoader));
+    catalog.register_loader(Arc::new(PolicyLoader { converter: Some(Box::new(Onnx)) }));
     catalog
 });
 
@@ -58,6 +58,22 @@ impl Loader for Classes {
                 })
             };
             load().map_err(|error: PyErr| refusal(py, &error))
+        })
+    }
+}
+
+/// Reads ONNX, which Python has a library for.
+struct Onnx;
+
+impl Converter for Onnx {
+    fn ending(&self) -> &'static str {
+        ".onnx"
+    }
+
+    fn converted(&self, bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
+        Python::attach(|py| {
+            let convert = || py.import("dumbbell.onnx_policy")?.call_method1("converted", (bytes,))?.extract();
+            convert().map_err(|error: PyErr| refusal(py, &error))
         })
     }
 }
