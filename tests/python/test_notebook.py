@@ -76,6 +76,33 @@ def test_a_notebook_shows_tables_and_pictures() -> None:
     assert "bbr - cubic" in shown[5][-1]["text/html"]
 
 
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "examples/notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_a_notebook_of_the_examples_is_kept_without_outputs_and_runs_to_its_end(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    for place in ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(place, str(tmp_path))
+    notebook = nbformat.read(file, as_version=4)
+    nbformat.validate(notebook)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in cells)
+    # Everything is written beside it, were anything written.
+    client = nbclient.NotebookClient(
+        notebook, timeout=PATIENCE_S, startup_timeout=PATIENCE_S, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute()
+    shown = [output for cell in cells for output in cell.outputs]
+    assert not [output for output in shown if output.get("name") == "stderr"]
+    kinds = {kind for output in shown for kind in output.get("data", {})}
+    assert {"text/html", "image/png"} <= kinds
+    assert any("Mine" in output.get("text", "") for output in shown)
+
+
 @pytest.mark.parametrize("flows", ["[{ cc = 'bbr' }]", "[{ cc = 'bbr' }, { cc = 'cubic' }]"])
 def test_a_short_run_imports_neither_polars_nor_numpy(tmp_path: Path, flows: str) -> None:
     file = tmp_path / "short.toml"
