@@ -7,7 +7,7 @@ use crate::clock::hz;
 use crate::kernel::version;
 use crate::{FlowFault, RunError};
 use dumbbell_scenario::Scenario;
-use dumbbell_transport::{EcnUse, LossDetection, Protocol, SendBufferSize, TransportConfig};
+use dumbbell_transport::{EcnUse, LossDetection, SendBufferSize, TransportConfig};
 use serde_json::{Map, Value};
 use std::fs;
 
@@ -189,7 +189,7 @@ fn sysctls_of(config: &TransportConfig) -> Vec<(&'static str, &'static str, Stri
 
 /// Refuses what no setting of the kernel expresses.
 fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(), RunError> {
-    if config.protocol != Protocol::Tcp {
+    if !config.protocol.is_tcp() {
         return Err(FlowFault::NotTcp.of(flow, cc));
     }
     let plain = TransportConfig::default();

@@ -10,7 +10,6 @@ use crate::packet::Packet;
 use crate::{RunError, TimedChange};
 use dumbbell_path::{Change, Delay, JitterDistribution};
 use dumbbell_scenario::{Flow as Spec, Scenario};
-use dumbbell_transport::{ControllerRtt, Protocol, RttSamples};
 use dumbbell_units::{Duration, Time};
 use std::sync::atomic::AtomicBool;
 
@@ -117,14 +116,7 @@ impl Floor {
             later.fold(shortest_delay(delay), Duration::min).as_micros()
         };
         let delays = flow.forward.iter().chain(&*flow.reverse).map(shortest);
-        let transport = &flow.transport;
-        let tick_us = match transport.protocol {
-            Protocol::Quic => transport.quic.clock_resolution.as_micros(),
-            Protocol::Tcp if transport.rtt_samples != RttSamples::Linux => 1_000,
-            Protocol::Tcp if transport.controller_rtt == ControllerRtt::Smoothed => 1_000,
-            Protocol::Tcp | Protocol::Udp | Protocol::Probe | Protocol::RealTime => 1,
-        };
-        Floor { rtt_us: delays.sum(), tick_us: tick_us.max(1) }
+        Floor { rtt_us: delays.sum(), tick_us: flow.transport.rtt_step_us() }
     }
 
     /// Whether it can have been measured; where departures are ambiguous TCP has the timestamps, in milliseconds.

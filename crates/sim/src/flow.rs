@@ -9,7 +9,7 @@ use dumbbell_network::Entry;
 use dumbbell_path::{Port, Schedule, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
-use dumbbell_transport::{Protocol, SetUp};
+use dumbbell_transport::SetUp;
 use dumbbell_units::{Duration, Time};
 
 /// What the application does next.
@@ -190,7 +190,7 @@ impl Flow {
         if let Some(schedule) = &spec.read_schedule {
             ends.set_reader(schedule);
         }
-        let shares = spec.transport.protocol == Protocol::Tcp;
+        let shares = spec.transport.protocol.shares_order();
         let streams = spec.streams.map(|own| Box::new(Deliveries::new(own.layout(spec.transport.mss), shares)));
         Flow {
             ends,

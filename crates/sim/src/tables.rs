@@ -8,7 +8,7 @@ use dumbbell_network::{Entry, for_each_link};
 use dumbbell_path::Media;
 use dumbbell_results::{DatagramSummary, FlowSample, FlowSummary, Recorder};
 use dumbbell_scenario::{Flow as Spec, Scenario};
-use dumbbell_transport::{Protocol, Sending};
+use dumbbell_transport::Sending;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ pub(crate) fn datagram_summaries(scenario: &Scenario, flows: &[Flow], measured_s
             measured_s,
             counts: flow.measured,
             knows_losses: flow.ends.knows_losses(),
-            has_frames: spec.transport.protocol == Protocol::RealTime,
+            has_frames: spec.transport.protocol.has_frames(),
             one_way: datagrams.one_way.clone(),
             rtt: flow.rtt.clone(),
             frames: datagrams.frames.clone(),
@@ -138,7 +138,7 @@ pub(crate) fn datagram_summaries(scenario: &Scenario, flows: &[Flow], measured_s
 fn algorithm<'f>(spec: &'f Spec, flow: &'f Flow) -> &'f str {
     match flow.ends.sending() {
         Some(sending) => sending.controller.algorithm(),
-        None if spec.transport.protocol == Protocol::RealTime => spec.cc.exact_name(),
+        None if spec.transport.protocol.has_own_rule() => spec.cc.exact_name(),
         None => "",
     }
 }

@@ -12,6 +12,7 @@ mod config;
 mod ecn;
 mod endpoint;
 pub mod probe;
+mod protocol;
 pub mod quic;
 pub mod real_time;
 mod receiver;
@@ -23,12 +24,13 @@ pub mod udp;
 mod wire;
 
 pub use config::{
-    Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, Protocol, RecoveryRule, Rescue, RtoRule,
-    RttSamples, TransportConfig,
+    Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, RecoveryRule, Rescue, RtoRule, RttSamples,
+    TransportConfig,
 };
 pub use dumbbell_recovery::timestamp::Timestamp;
 pub use ecn::EcnUse;
 pub use endpoint::{Act, Arrival, Datagram, Endpoint, FrameCounts, Handshake, News, Report, Sending, Steer};
+pub use protocol::Protocol;
 pub use receiver::{Answer, EcnEcho, EvenRun, Horizon, Receiver, ReceiverStats, SteadyAcks};
 pub use send_buffer::SendBufferSize;
 pub use sender::{Burst, Sender, SenderStats};

@@ -83,7 +83,7 @@ impl SetUp {
     pub fn on_timer(&mut self, now: Time) -> Repetition {
         let mut repetition = Repetition::default();
         if self.syn_due <= now {
-            if self.protocol == Protocol::Tcp && self.syn_retries == SYN_RETRIES {
+            if self.protocol.is_tcp() && self.syn_retries == SYN_RETRIES {
                 self.syn_due = Time::NEVER;
                 return Repetition { has_failed: true, ..repetition };
             }
@@ -108,10 +108,10 @@ impl SetUp {
             Some(server) => server,
             None => Server { echo: sent_at, way_there: now.since(sent_at), retries: 0, due: Time::NEVER },
         };
-        if self.protocol == Protocol::Quic {
-            server.echo = sent_at;
-        } else {
+        if self.protocol.is_tcp() {
             server.due = self.due(now, FIRST_TIMEOUT * (1 << server.retries));
+        } else {
+            server.echo = sent_at;
         }
         let echo = server.echo;
         self.server = Some(server);
@@ -130,10 +130,11 @@ impl SetUp {
     }
 
     fn syn_timeout(&self) -> Duration {
-        let doublings = match self.protocol {
-            Protocol::Tcp => self.syn_retries.saturating_sub(LINEAR_SYN_TIMEOUTS),
-            // The timeouts stay within a quarter of an hour. Datagrams over UDP need no set-up.
-            Protocol::Quic | Protocol::Udp | Protocol::Probe | Protocol::RealTime => self.syn_retries.min(10),
+        let doublings = if self.protocol.is_tcp() {
+            self.syn_retries.saturating_sub(LINEAR_SYN_TIMEOUTS)
+        } else {
+            // QUIC's timeouts stay within a quarter of an hour. Datagrams over UDP need no set-up.
+            self.syn_retries.min(10)
         };
         FIRST_TIMEOUT * (1 << doublings)
     }

@@ -45,8 +45,8 @@ impl Context<'_> {
     ) -> Option<Arc<Recipe>> {
         let profile = TransportConfig::profile(self.profile(spec));
         let protocol = transport.or(profile.as_ref())?.protocol;
-        if !protocol.is_controlled() {
-            return self.no_algorithm(spec, protocol, at);
+        if let Some(why) = protocol.why_uncontrolled() {
+            return self.no_algorithm(spec, protocol, why, at);
         }
         let recipe = self.algorithm(spec, at)?;
         transport.is_none_or(|transport| self.meets_needs(&recipe, transport, at)).then_some(recipe)
@@ -56,7 +56,7 @@ impl Context<'_> {
     fn meets_needs(&mut self, recipe: &Recipe, transport: &TransportConfig, at: &KeyPath) -> bool {
         let controller = recipe.controller(Rng::new(0));
         let needs = controller.needs();
-        let has_timestamps = transport.protocol == Protocol::Tcp && transport.timestamps;
+        let has_timestamps = transport.has_timestamps();
         let has_marks = transport.ecn.with(controller.ecn()).is_on();
         let name = recipe.name();
         let (message, help) = if needs.timestamps && !has_timestamps {
@@ -79,20 +79,21 @@ impl Context<'_> {
         false
     }
 
-    /// What a flow of datagrams has in the place of an algorithm.
-    fn no_algorithm(&mut self, spec: &FlowSpec, protocol: Protocol, at: &KeyPath) -> Option<Arc<Recipe>> {
-        let recipe = if protocol == Protocol::RealTime { recipe::<OwnRule>()? } else { recipe::<Unresponsive>()? };
+    /// What a flow of datagrams has in the place of an algorithm, and `why`.
+    fn no_algorithm(
+        &mut self,
+        spec: &FlowSpec,
+        protocol: Protocol,
+        (why, instead): (&str, &str),
+        at: &KeyPath,
+    ) -> Option<Arc<Recipe>> {
+        let recipe = if protocol.has_own_rule() { recipe::<OwnRule>()? } else { recipe::<Unresponsive>()? };
         if spec.cc.as_ref().is_some_and(|cc| cc.name != recipe.name()) {
-            let message = match protocol {
-                Protocol::Probe => "probes have no congestion controller",
-                Protocol::RealTime => "a call has a rule of its own, NADA",
-                _ => "datagrams over UDP have no congestion controller",
-            };
             let help = "leave `cc` out, or choose endpoints that a controller can govern";
-            self.report.key(&at.key("cc"), message, help);
+            self.report.key(&at.key("cc"), why, help);
             return None;
         }
-        if protocol == Protocol::Udp {
+        if protocol.has_application() {
             if spec.rates().next().is_none() {
                 let help = "add `rate`, for example rate = \"5mbit\"";
                 self.report.value(at, "an unresponsive flow needs the rate at which it sends", help);
@@ -101,14 +102,10 @@ impl Context<'_> {
             return Some(recipe);
         }
         let given = [("bytes", spec.bytes.is_some()), ("rate", spec.rate.is_some()), ("app", spec.app.is_some())];
-        let help = match protocol {
-            Protocol::Probe => "their size is transport.mss, their spacing transport.probe.interval",
-            _ => "its rates are transport.real_time.min_rate and max_rate",
-        };
         let key = given.iter().find(|(_, is_given)| *is_given).map(|(key, _)| *key);
         if let Some(key) = key {
             let message = format!("`{key}` means nothing over \"{}\", which has no application", protocol.name());
-            self.report.key(&at.key(key), message, help);
+            self.report.key(&at.key(key), message, instead);
         }
         key.is_none().then_some(recipe)
     }

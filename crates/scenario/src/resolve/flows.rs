@@ -10,7 +10,7 @@ use crate::key_path::KeyPath;
 use dumbbell_cc::Recipe;
 use dumbbell_parameters::check;
 use dumbbell_path::Schedule;
-use dumbbell_transport::{Protocol, TransportConfig};
+use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use serde_json::json;
 use std::collections::HashSet;
@@ -161,7 +161,7 @@ impl Context<'_> {
 
     /// Whether the receiver has a window that a slow reader closes, if there is one.
     fn may_read_slowly(&mut self, spec: &FlowSpec, transport: &TransportConfig, at: &KeyPath) -> bool {
-        if spec.read_rate.is_none() || transport.protocol == Protocol::Tcp {
+        if spec.read_rate.is_none() || transport.protocol.has_receive_window() {
             return true;
         }
         let message = "the receiver of this flow has no window that a reader could close";
@@ -174,7 +174,7 @@ impl Context<'_> {
         let Some(streams) = spec.streams else { return };
         let at = at.key("streams");
         self.declared(&STREAMS, Some(streams), &at);
-        if !matches!(transport.protocol, Protocol::Tcp | Protocol::Quic) {
+        if !transport.protocol.has_streams() {
             let message = format!("`streams` means nothing over \"{}\", which has none", transport.protocol.name());
             self.report.key(&at, message, "use transport = \"quic\" or \"tcp\", or remove `streams`");
         }

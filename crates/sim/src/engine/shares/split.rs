@@ -4,7 +4,7 @@ use crate::packet::Packet;
 use dumbbell_network::wire;
 use dumbbell_path::LinkRate;
 use dumbbell_scenario::{Flow, Scenario};
-use dumbbell_transport::{Completion, Protocol};
+use dumbbell_transport::Completion;
 use dumbbell_units::Duration;
 
 /// The smallest packet: headers of IP and TCP.
@@ -84,8 +84,7 @@ impl Split {
             return Err(Unsplit::Traffic);
         }
         let [first, .., _] = &scenario.flows[..] else { return Err(Unsplit::OneFlow) };
-        let is_tcp =
-            |flow: &Flow| flow.transport.protocol == Protocol::Tcp && flow.transport.completion != Completion::Wire;
+        let is_tcp = |flow: &Flow| flow.transport.protocol.is_tcp() && flow.transport.completion != Completion::Wire;
         if let Some(number) = scenario.flows.iter().position(|flow| !is_tcp(flow)) {
             return Err(Unsplit::NotTcp(number, scenario.flows[number].label.to_string()));
         }
