@@ -78,6 +78,8 @@ trait AnySet: Any {
     fn set(&mut self, table: &Map<String, Value>) -> Result<(), Vec<Problem>>;
     /// [`to_map`].
     fn to_map(&self) -> Map<String, Value>;
+    /// What is out of the `declared` ranges.
+    fn check(&self, declared: &[Parameter]) -> Vec<Problem>;
     /// [`ParameterSet::validate`].
     fn validate(&self) -> Result<(), Invalid>;
     /// What the type declares.
@@ -97,6 +99,10 @@ impl<P: ParameterSet> AnySet for P {
         }
     }
 
+    fn check(&self, declared: &[Parameter]) -> Vec<Problem> {
+        check(declared, self)
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         ParameterSet::validate(self)
     }
@@ -111,40 +117,52 @@ fn read_into(
     preset: &Map<String, Value>,
     overrides: &Map<String, Value>,
 ) -> Result<(), ParameterError> {
-    let wrong = |key: &str, message: String| ParameterError { key: key.to_owned(), message };
-    let optional = absent(&parameters.to_map());
-    let given = |mut table: Map<String, Value>| {
-        table.retain(|key, value| !value.is_null() || !optional.contains(key));
-        table
-    };
-    parameters.set(&given(preset.clone())).map_err(|problems| wrong("", in_words(&problems)))?;
-    let known = parameters.to_map();
-    for (key, value) in overrides {
-        if !known.contains_key(key) {
-            return Err(wrong(key, unknown_key(key, &known)));
-        }
-        // One key at a time, so that the error can name it.
-        let alone = given(Map::from_iter([(key.clone(), value.clone())]));
-        parameters.set(&alone).map_err(|problems| {
-            wrong(key, format!("`{key} = {value}`: {} (the default is {})", in_words(&problems), known[key]))
-        })?;
+    let declared = declaration(parameters);
+    let names = || declared.iter().map(|parameter| parameter.key.split('.').next().unwrap_or_default());
+    if let Some(key) = overrides.keys().find(|key| !names().any(|name| name == *key)) {
+        return Err(ParameterError { key: key.clone(), message: unknown_key(key, &names().collect::<Vec<_>>()) });
     }
     let mut all = preset.clone();
     all.extend(overrides.clone());
-    parameters.set(&given(all)).map_err(|problems| wrong("", in_words(&problems)))?;
-    let values = parameters.to_map();
-    let as_given = |key: &str| overrides.get(key).unwrap_or(&values[key]).clone();
-    if let Some(Problem { key, help, .. }) = check(&declaration(parameters), &values).into_iter().next() {
-        return Err(wrong(&key, format!("`{key} = {}`: {help}", as_given(&key))));
+    if let Err(problems) = parameters.set(&given(all, &declared)) {
+        return Err(refused(parameters, preset, overrides, &problems));
     }
-    parameters
-        .validate()
-        .map_err(|Invalid { key, allowed }| wrong(key, format!("`{key} = {}`: {allowed}", as_given(key))))
+    let wrong = |key: &str, help: &str| {
+        let value = overrides.get(key).cloned().unwrap_or_else(|| parameters.to_map()[key].clone());
+        ParameterError { key: key.to_owned(), message: format!("`{key} = {value}`: {help}") }
+    };
+    if let Some(Problem { key, help, .. }) = parameters.check(&declared).first() {
+        return Err(wrong(key, help));
+    }
+    parameters.validate().map_err(|Invalid { key, allowed }| wrong(key, &allowed))
 }
 
-/// The names of parameters that can be absent: `null` says that they are.
-fn absent(defaults: &Map<String, Value>) -> Vec<String> {
-    defaults.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key.clone()).collect()
+/// The entries of a table that say something: `null` says that a parameter is absent, where it can be.
+fn given(mut table: Map<String, Value>, declared: &[Parameter]) -> Map<String, Value> {
+    let can_be_absent =
+        |key: &str| declared.iter().any(|parameter| parameter.key == key && parameter.default.is_none());
+    table.retain(|key, value| !value.is_null() || !can_be_absent(key));
+    table
+}
+
+/// Names the override that cannot be read, by reading one at a time; `problems` is what all of them have together.
+fn refused(
+    parameters: &mut dyn AnySet,
+    preset: &Map<String, Value>,
+    overrides: &Map<String, Value>,
+    problems: &[Problem],
+) -> ParameterError {
+    let declared = declaration(parameters);
+    let mut read = |table: Map<String, Value>| parameters.set(&given(table, &declared));
+    let wrong = overrides.iter().find_map(|(key, value)| {
+        let problems = read(Map::from_iter([(key.clone(), value.clone())])).err()?;
+        Some((key, value, in_words(&problems)))
+    });
+    let Some((key, value, words)) = wrong.filter(|_| read(preset.clone()).is_ok()) else {
+        return ParameterError { key: String::new(), message: in_words(problems) };
+    };
+    let default = &parameters.to_map()[key];
+    ParameterError { key: key.clone(), message: format!("`{key} = {value}`: {words} (the default is {default})") }
 }
 
 /// What is wrong with a table, in one line.
@@ -164,12 +182,9 @@ fn declaration(parameters: &dyn AnySet) -> Arc<[Parameter]> {
     Arc::clone(known.entry(parameters.type_id()).or_insert_with(|| parameters.declared().into()))
 }
 
-fn unknown_key(key: &str, known: &Map<String, Value>) -> String {
-    match nearest(key, known.keys().map(String::as_str)) {
+fn unknown_key(key: &str, known: &[&str]) -> String {
+    match nearest(key, known.iter().copied()) {
         Some(close) => format!("unknown parameter `{key}`; did you mean `{close}`?"),
-        None => {
-            let names: Vec<&str> = known.keys().map(String::as_str).collect();
-            format!("unknown parameter `{key}`; allowed are {}", names.join(", "))
-        }
+        None => format!("unknown parameter `{key}`; allowed are {}", known.join(", ")),
     }
 }

@@ -3,6 +3,7 @@
 use crate::problem::{Place, Problem, suggest};
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Reads a table of parameters.
@@ -12,7 +13,7 @@ use std::fmt;
 pub fn read<P: DeserializeOwned>(table: &Map<String, Value>) -> Result<P, Vec<Problem>> {
     let mut parameters = None;
     let mut read = |table: &Map<String, Value>| P::deserialize(Table(table)).map(|read| parameters = Some(read));
-    let problems = problems(table.clone(), &mut read);
+    let problems = problems(table, &mut read);
     parameters.filter(|_| problems.is_empty()).ok_or(problems)
 }
 
@@ -20,7 +21,8 @@ pub fn read<P: DeserializeOwned>(table: &Map<String, Value>) -> Result<P, Vec<Pr
 type Reader<'r> = dyn FnMut(&Map<String, Value>) -> Result<(), Refusal> + 'r;
 
 /// Everything that `read` refuses.
-fn problems(mut table: Map<String, Value>, read: &mut Reader<'_>) -> Vec<Problem> {
+fn problems(table: &Map<String, Value>, read: &mut Reader<'_>) -> Vec<Problem> {
+    let mut table = Cow::Borrowed(table);
     let mut problems: Vec<Problem> = Vec::new();
     // Serde stops at the first error. What it is about is taken out, so that the next one shows.
     for _ in 0..=table.len() {
@@ -36,7 +38,7 @@ fn problems(mut table: Map<String, Value>, read: &mut Reader<'_>) -> Vec<Problem
             }
             break;
         };
-        table.shift_remove(&key);
+        table.to_mut().shift_remove(&key);
         problems.push(if is_about_key { Problem::key(key, message, help) } else { Problem::value(key, message, help) });
     }
     problems

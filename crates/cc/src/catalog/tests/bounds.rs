@@ -144,3 +144,19 @@ fn declared_ranges_hold_at_both_ends() {
     }
     assert!(refused > 30, "{refused}");
 }
+
+#[test]
+fn ends_that_are_declared_as_open_are_refused_themselves() {
+    let mut refused = 0;
+    for entry in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
+        let schema = entry.parameter_schema();
+        for (key, property) in schema["properties"].as_object().unwrap() {
+            let ends = ["exclusiveMinimum", "exclusiveMaximum", "x-above", "x-below"];
+            for end in ends.iter().filter_map(|name| property.get(*name)) {
+                assert!(!takes(entry.name(), key, end), "{}: {key} = {end}", entry.name());
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
