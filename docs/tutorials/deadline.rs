@@ -66,7 +66,7 @@ impl Held for State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::QueueLimit;
+    use crate::catalog::QueueLimit;
     use crate::packet::Ecn;
     use crate::testing::Bottleneck;
 

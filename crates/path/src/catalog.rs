@@ -2,10 +2,9 @@
 
 pub use dumbbell_parameters::{Described, KIND, Preset, Recipe};
 
-use crate::config::QueueLimit;
 use crate::level::Level;
 use dumbbell_parameters::Problem;
-use dumbbell_units::{Bytes, Rate};
+use dumbbell_units::{Bytes, Duration, Rate};
 
 /// Kinds by name, such as those of queues.
 pub type Catalog<T> = dumbbell_parameters::Catalog<T, LinkContext>;
@@ -14,6 +13,17 @@ pub type Kind<T> = dumbbell_parameters::Kind<T, LinkContext>;
 
 /// The largest level.
 const MAX_LEVEL: Bytes = Bytes::new(1 << 50);
+
+/// Limits of a queue; what is in transmission does not count. `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueLimit {
+    /// Packets.
+    pub packets: Option<u64>,
+    /// Bytes of IP length.
+    pub bytes: Option<u64>,
+    /// Waiting time at the current rate.
+    pub time: Option<Duration>,
+}
 
 /// What parameters may follow from: the link they belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

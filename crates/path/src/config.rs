@@ -1,5 +1,6 @@
 //! The resolved description of one direction of a link. Defaults and units are the scenario's business.
 
+use crate::catalog::QueueLimit;
 use crate::correlated::Share;
 use crate::delay::Delay;
 use crate::ecn_fault::EcnFault;
@@ -8,7 +9,7 @@ use crate::loss::LossRecipe;
 use crate::policer::Policer;
 use crate::queue::QueueRecipe;
 use crate::release::Aggregate;
-use dumbbell_units::{Duration, Time};
+use crate::transmitter::LinkRate;
 use std::sync::Arc;
 
 /// One direction of a link.
@@ -51,39 +52,4 @@ pub struct Impairments {
     pub aggregate: Option<Aggregate>,
     /// The ECN bits of packets are changed before the queue.
     pub ecn_fault: Option<EcnFault>,
-}
-
-/// How fast a link transmits.
-#[derive(Clone, Debug)]
-pub enum LinkRate {
-    /// Transmission takes no time.
-    Unlimited,
-    /// Bits per second.
-    Constant(u64),
-    /// Piecewise constant bits per second from the given instants on; the first starts at 0. Rate 0 is an outage:
-    /// packets are held. With `repeat_after` the schedule starts again after that span.
-    Schedule {
-        /// Start and rate of every step, in order of time.
-        steps: Arc<[(Time, u64)]>,
-        /// Period of the schedule; `None` keeps the last rate.
-        repeat_after: Option<Duration>,
-    },
-    /// Mahimahi delivery opportunities in milliseconds; `once` ends the link after the last one.
-    Trace {
-        /// Opportunities, non-decreasing.
-        opportunities_ms: Arc<[u32]>,
-        /// Whether the trace ends instead of looping.
-        once: bool,
-    },
-}
-
-/// Limits of a queue; what is in transmission does not count. `None` is no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueLimit {
-    /// Packets.
-    pub packets: Option<u64>,
-    /// Bytes of IP length.
-    pub bytes: Option<u64>,
-    /// Waiting time at the current rate.
-    pub time: Option<Duration>,
 }

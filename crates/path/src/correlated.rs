@@ -3,7 +3,7 @@
 //! x ← (1 − ρ)·u + ρ·x with u uniform, in 32-bit fixed point. The variance shrinks as ρ rises: at high correlations fewer
 //! packets are struck than a small probability says, as in netem.
 
-use crate::loss::Chance;
+use crate::chance::Chance;
 use dumbbell_units::{Ratio, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

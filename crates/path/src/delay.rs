@@ -8,9 +8,9 @@
 //! overtake take no time; here they may take a delay of their own. A late packet takes an additional delay and is overtaken by
 //! those behind it.
 
+use crate::chance::Chance;
 use crate::correlated::{CorrelatedChance, CorrelatedUniform, is_zero};
 use crate::event::{Action, PacketEvent, Watch};
-use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
 use crate::packet::Packet;
 use dumbbell_parameters::Schedule;

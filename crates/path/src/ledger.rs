@@ -1,8 +1,9 @@
 //! What became of packets: counts by cause.
 
-use crate::link::Offer;
 use crate::packet::Packet;
 use crate::stats::Tally;
+use crate::train::Train;
+use dumbbell_units::Time;
 use std::collections::VecDeque;
 
 /// Why a packet was dropped.
@@ -22,8 +23,35 @@ pub enum DropCause {
     AckFilter,
 }
 
+/// What became of a packet that was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// It was dropped at once; [`Link::pop_drop`] does not report it again.
+    Dropped(DropCause),
+    /// The link has it. It may still be dropped later: [`Link::pop_drop`] tells.
+    Accepted {
+        /// When its last bit leaves the transmitter, rounded up to nanoseconds. `None` when that is not yet known (it
+        /// is held by a discipline that decides later) or will never happen.
+        departs: Option<Time>,
+    },
+    /// The link has it, and is to be [given a copy](Link::offer_copy) of it, too: the packet is duplicated.
+    Duplicated {
+        /// As above, of the packet itself.
+        departs: Option<Time>,
+    },
+}
+
+/// What a link tells late of packets that it had accepted.
+#[derive(Clone, Copy, Debug)]
+pub enum Report<P> {
+    /// Packets of a run, of which this is the first, leave the transmitter at these instants.
+    Departed(Train, P),
+    /// A packet was dropped.
+    Dropped(P, DropCause),
+}
+
 /// What happened to packets so far. Those that arrived and were neither lost nor dropped are
-/// [in flight](crate::Link::in_flight) or were given back at the far end.
+/// in flight or were given back at the far end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Offered.

@@ -16,6 +16,7 @@
 //! loss what experiment files, errors, reports and the reference page need.
 
 mod catalog;
+mod chance;
 mod config;
 mod correlated;
 mod delay;
@@ -47,17 +48,19 @@ mod train;
 mod transmitter;
 pub mod wifi;
 
-pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Preset, Recipe};
-pub use config::{Impairments, LinkConfig, LinkRate, QueueLimit};
+pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Preset, QueueLimit, Recipe};
+pub use config::{Impairments, LinkConfig};
 pub use correlated::Share;
 pub use delay::{Delay, Jitter, JitterDistribution, Late, Reorder};
 pub use dscp::Dscp;
 pub use dumbbell_parameters::Schedule;
 pub use ecn_fault::{EcnChange, EcnFault};
 pub use event::{Action, PacketEvent, Selection};
-pub use ledger::{DropCause, LinkCounters};
+pub use ledger::{DropCause, LinkCounters, Offer, Report};
 pub use level::Level;
-pub use link::{Change, Link, Offer, Offered, Remote, Report, Retimed};
+pub use link::Link;
+pub use link::change::{Change, Retimed};
+pub use link::offered::{Offered, Remote};
 pub use loss::LossRecipe;
 pub use medium::{Measured, Media, Medium, Port};
 pub use packet::{Class, Ecn, Packet, PureAck};
@@ -69,3 +72,4 @@ pub use shared_buffer::SharedBuffer;
 pub use stats::{Backlog, QueueStats, Tally};
 pub use trace_file::{TraceError, parse_trace};
 pub use train::Train;
+pub use transmitter::LinkRate;

@@ -9,16 +9,18 @@
 //! [changes](Link::change).
 
 mod ahead;
-mod change;
+pub(crate) mod change;
 mod decisions;
+mod drawn;
 mod ingress;
 mod losses;
 mod measures;
+pub(crate) mod offered;
 mod propagation;
 mod remote;
 
 use crate::config::LinkConfig;
-use crate::ledger::{DropCause, Ledger, LinkCounters};
+use crate::ledger::{DropCause, Ledger, LinkCounters, Offer};
 use crate::loss::Process;
 use crate::packet::Packet;
 use crate::pipe::{Coming, Pipe};
@@ -29,33 +31,12 @@ use crate::run::Run;
 use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
+use drawn::Drawn;
 use dumbbell_units::{Duration, Rng, Time};
 use ingress::Ingress;
 use losses::losses_behind;
-use propagation::Drawn;
+use offered::Remote;
 use std::collections::VecDeque;
-
-pub use change::{Change, Retimed};
-pub use decisions::Report;
-pub use remote::{Offered, Remote};
-
-/// What became of a packet that was offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
-    /// It was dropped at once; [`Link::pop_drop`] does not report it again.
-    Dropped(DropCause),
-    /// The link has it. It may still be dropped later: [`Link::pop_drop`] tells.
-    Accepted {
-        /// When its last bit leaves the transmitter, rounded up to nanoseconds. `None` when that is not yet known (it
-        /// is held by a discipline that decides later) or will never happen.
-        departs: Option<Time>,
-    },
-    /// The link has it, and is to be [given a copy](Link::offer_copy) of it, too: the packet is duplicated.
-    Duplicated {
-        /// As above, of the packet itself.
-        departs: Option<Time>,
-    },
-}
 
 /// One direction of a wire.
 #[derive(Clone, Debug)]

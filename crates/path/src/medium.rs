@@ -8,8 +8,9 @@
 //! asking what kind of medium it is.
 
 use crate::dscp::Dscp;
-use crate::ledger::{DropCause, LinkCounters};
-use crate::link::{Change, Link, Offer, Retimed};
+use crate::ledger::{DropCause, LinkCounters, Offer};
+use crate::link::Link;
+use crate::link::change::{Change, Retimed};
 use crate::packet::{Packet, PureAck};
 use crate::stats::{Backlog, QueueStats, Tally};
 use crate::wifi::RadioCounters;

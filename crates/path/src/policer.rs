@@ -58,7 +58,7 @@ impl Policer {
             return Err(Problem::value(key, "a token bucket has no bandwidth-delay product", help));
         }
         let own = LinkContext { rate: Some(self.rate), ..LinkContext::default() };
-        own.bytes(key, level, Bytes::new(crate::queue::FULL_PACKET.into()))
+        own.bytes(key, level, Bytes::new(crate::queue::discipline::FULL_PACKET.into()))
     }
 
     /// For a report.

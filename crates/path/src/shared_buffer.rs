@@ -6,8 +6,10 @@
 //! packet finds decides; nothing that waits is pushed out. What is in transmission takes no memory, as with other queues.
 
 use crate::dscp::Dscp;
+use crate::ledger::Offer;
 use crate::ledger::{DropCause, LinkCounters};
-use crate::link::{Change, Link, Offer, Retimed};
+use crate::link::Link;
+use crate::link::change::{Change, Retimed};
 use crate::medium::{Measured, Medium, Port};
 use crate::packet::Packet;
 use crate::stats::Backlog;
@@ -157,9 +159,11 @@ impl<P: Packet + Send> Medium<P> for SharedBuffer<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{LinkConfig, LinkRate, QueueLimit};
+    use crate::catalog::QueueLimit;
+    use crate::config::LinkConfig;
     use crate::link::tests::twelve_megabits;
     use crate::testing::TestPacket;
+    use crate::transmitter::LinkRate;
     use dumbbell_units::Rng;
 
     /// Ports of a switch from which nothing leaves in the time of a test: what is in transmission stays there.

@@ -1,12 +1,15 @@
 //! A packet for tests, and a bottleneck for queues.
 
 use crate::catalog::LinkContext;
-use crate::config::{Impairments, LinkConfig, LinkRate, QueueLimit};
+use crate::catalog::QueueLimit;
+use crate::config::{Impairments, LinkConfig};
 use crate::delay::Delay;
+use crate::ledger::Offer;
 use crate::ledger::{DropCause, LinkCounters};
-use crate::link::{Link, Offer};
+use crate::link::Link;
 use crate::packet::{Ecn, Packet};
 use crate::queue::{Discipline, QueueRecipe};
+use crate::transmitter::LinkRate;
 use dumbbell_units::{Rate, Rng, Time};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

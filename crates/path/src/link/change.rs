@@ -19,11 +19,12 @@
 //! packets are the same whatever was changed. That holds also for losses that change with time: a packet whose departure
 //! moves across a step keeps what was drawn for its first departure.
 
-use super::{Drawn, FastPath, Ingress, Link, Stage};
-use crate::config::LinkRate;
+use super::drawn::Drawn;
+use super::{FastPath, Ingress, Link, Stage};
 use crate::delay::Passage;
 use crate::loss::LossRecipe;
 use crate::packet::Packet;
+use crate::transmitter::LinkRate;
 use crate::transmitter::Transmitter;
 use dumbbell_units::{Duration, Rate, Rng, Time};
 

@@ -3,23 +3,13 @@
 //! A decision is due when the transmitter is free. A link whose decisions are [left alone](Link::decide_when_asked) makes them
 //! when they are asked for, all that were due since; each as it would have been made in time.
 
-use super::{FastPath, Link, Offer, Stage};
-use crate::ledger::DropCause;
+use super::{FastPath, Link, Stage};
+use crate::ledger::{DropCause, Offer, Report};
 use crate::packet::Packet;
 use crate::queue::ROUNDING;
 use crate::ring::Ring;
 use crate::run::Run;
-use crate::train::Train;
 use dumbbell_units::Time;
-
-/// What a link tells late of packets that it had accepted.
-#[derive(Clone, Copy, Debug)]
-pub enum Report<P> {
-    /// Packets of a run, of which this is the first, leave the transmitter at these instants.
-    Departed(Train, P),
-    /// A packet was dropped.
-    Dropped(P, DropCause),
-}
 
 impl<P: Packet> Link<P> {
     /// Nobody needs to hear at once of a packet that a queue has dropped or let go. A discipline that decides at departure

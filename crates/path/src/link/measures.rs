@@ -1,6 +1,7 @@
 //! What a link shows of itself: what waits, what it has counted, what its queue held over time.
 
-use super::{Drawn, Link, Stage};
+use super::drawn::Drawn;
+use super::{Link, Stage};
 use crate::dscp::Dscp;
 use crate::ledger::{DropCause, LinkCounters};
 use crate::packet::{Packet, PureAck};

@@ -1,18 +1,11 @@
 //! Behind the transmitter: a packet is lost there, or enters the pipe.
 
 use super::Link;
+use super::drawn::Drawn;
 use crate::delay::Passage;
 use crate::ledger::DropCause;
 use crate::packet::Packet;
 use dumbbell_units::Time;
-
-/// When a packet leaves the transmitter, and what happens to it then.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Drawn {
-    pub(super) departs: Time,
-    /// How it passes the pipe; `None` if it is lost.
-    pub(super) passage: Option<Passage>,
-}
 
 impl<P: Packet> Link<P> {
     /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.

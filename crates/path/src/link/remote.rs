@@ -4,64 +4,12 @@
 //! [offered](Offered) to it, in order of time; the shared link [decides](Link::decide) what becomes of it, after that of the
 //! other parts has been put in order with it, and then this one [carries](Link::carry) what was not dropped to its far end.
 
-use super::{FastPath, Link, Offer, Stage};
-use crate::config::LinkRate;
+use super::offered::{Offered, Remote};
+use super::{FastPath, Link, Stage};
 use crate::packet::Packet;
-use crate::stats::Occupancy;
 use crate::train::Train;
-use dumbbell_units::{Time, claimed};
-
-/// Packets that were offered together to a link whose queue is elsewhere.
-#[derive(Clone, Copy, Debug)]
-pub struct Offered<P> {
-    /// When.
-    pub at: Time,
-    /// What is offered at the same instant for a cause with a lower number comes before it.
-    pub cause: u64,
-    /// Whether it is a run, or a packet by itself.
-    pub is_run: bool,
-    /// How many there are.
-    pub count: u32,
-    /// The first of them.
-    pub packet: P,
-    /// When those leave that the queue has taken. The others were dropped.
-    pub departures: Train,
-}
-
-/// What takes the place of the queue.
-#[derive(Clone, Debug)]
-pub struct Remote<P> {
-    pub(super) occupancy: Occupancy,
-    cause: u64,
-    offered: Vec<Offered<P>>,
-}
-
-impl<P: Packet> Remote<P> {
-    pub(super) fn offer(&mut self, at: Time, packet: P) -> Offer {
-        self.keep(at, packet, 1, false);
-        Offer::Accepted { departs: None }
-    }
-
-    fn keep(&mut self, at: Time, packet: P, count: u32, is_run: bool) {
-        let (cause, departures) = (self.cause, Train::default());
-        self.offered.push(Offered { at, cause, is_run, count, packet, departures });
-    }
-
-    /// What is offered from now on has this [cause](Offered::cause).
-    #[inline]
-    pub fn set_cause(&mut self, cause: u64) {
-        self.cause = cause;
-    }
-
-    /// Exchanges what has been offered for the room of what was, `empty`.
-    pub fn swap_offered(&mut self, empty: &mut Vec<Offered<P>>) {
-        std::mem::swap(&mut self.offered, empty);
-    }
-
-    pub(super) fn memory(&self) -> u64 {
-        claimed::<Offered<P>>(self.offered.len(), self.offered.capacity())
-    }
-}
+use crate::transmitter::LinkRate;
+use dumbbell_units::Time;
 
 impl<P: Packet> Link<P> {
     /// This link, idle, with its queue elsewhere. It has to be drop-tail with one rate, and packets neither vanish nor wait behind it.
@@ -75,7 +23,7 @@ impl<P: Packet> Link<P> {
         }
         self.is_immediate = false;
         self.fast_path = FastPath::Remote;
-        let remote = Remote { occupancy: Occupancy::default(), cause: 0, offered: Vec::new() };
+        let remote = Remote::default();
         self.stage = Stage::Remote(Box::new(remote));
         Ok(self)
     }

@@ -1,8 +1,10 @@
 //! Links as a whole: exact times, queue limits, conservation, order, determinism.
 
+use super::change::Change;
 use super::*;
 use crate::catalog::LinkContext;
-use crate::config::{Impairments, LinkRate, QueueLimit};
+use crate::catalog::QueueLimit;
+use crate::config::Impairments;
 use crate::correlated::Share;
 use crate::delay::Delay;
 use crate::event::{Action, PacketEvent, Selection};
@@ -14,6 +16,7 @@ use crate::queue::{Codel, Discipline, DropHead, MarkPlace, QueueRecipe, Red, Thr
 use crate::release::Aggregate;
 use crate::stats::{Backlog, Tally};
 use crate::testing::TestPacket;
+use crate::transmitter::LinkRate;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 
 mod left_alone;

@@ -1,6 +1,6 @@
 //! Independent losses.
 
-use super::{Model, Process};
+use super::process::{Model, Process};
 use crate::catalog::{Described, LinkContext};
 use crate::correlated::{CorrelatedChance, Share, is_zero};
 use dumbbell_units::{Ratio, Rng, Time};

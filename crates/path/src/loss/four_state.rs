@@ -5,7 +5,7 @@
 //! about the packet. In the long run the chain is in the loss states for the share
 //! (p13/p31 + p14) / (1 + p14 + p13/p31·(1 + p32/p23)) of the packets.
 
-use super::{Model, Process};
+use super::process::{Model, Process};
 use crate::catalog::{Described, LinkContext};
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Ratio, Rng, Time};

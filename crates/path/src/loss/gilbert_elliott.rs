@@ -11,8 +11,9 @@
 //!
 //! Both begin in the good state.
 
-use super::{Chance, Model, Process};
+use super::process::{Model, Process};
 use crate::catalog::{Described, LinkContext};
+use crate::chance::Chance;
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Duration, Ratio, Rng, Time};
 use schemars::JsonSchema;

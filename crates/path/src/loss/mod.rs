@@ -4,22 +4,19 @@
 //! packet. [`catalog`] lists all of them. A new one is one file in this folder and its line there.
 
 mod bernoulli;
-mod chance;
 mod four_state;
 mod gilbert_elliott;
 mod periodic;
+mod process;
 mod steps;
 
-use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
-use dumbbell_parameters::MadeOf;
-use dumbbell_units::{Rng, Time};
-use dyn_clone::DynClone;
-use std::fmt;
+use crate::catalog::{Catalog, Kind};
 use std::sync::LazyLock;
 
+pub use crate::chance::Chance;
 pub use bernoulli::Bernoulli;
-pub use chance::Chance;
 pub use gilbert_elliott::GilbertElliott;
+pub use process::{LossRecipe, Model, Process};
 pub use steps::Steps;
 
 /// All loss processes, in the order of the documentation.
@@ -43,32 +40,10 @@ fn kind<M: Model>() -> Kind<Box<dyn Process>> {
     Kind::new(M::process)
 }
 
-/// The parameters of a loss process.
-pub trait Model: Described<LinkContext> {
-    /// A new process with these parameters, which are complete; `rng` is its only source of randomness.
-    fn process(&self, rng: Rng) -> Box<dyn Process>;
-}
-
-/// Decides which packets are lost.
-pub trait Process: DynClone + fmt::Debug + Send {
-    /// Whether the packet that passes now is lost. Called once for every packet, in order of time.
-    fn strikes(&mut self, now: Time) -> bool;
-}
-
-dyn_clone::clone_trait_object!(Process);
-
-/// How links build their loss processes.
-pub type LossRecipe = Recipe<Box<dyn Process>>;
-
-impl<M: Model> MadeOf<M> for Box<dyn Process> {
-    fn made_of(parameters: &M, rng: Rng) -> Box<dyn Process> {
-        parameters.process(rng)
-    }
-}
-
 #[cfg(test)]
 mod testing {
-    use super::*;
+    use super::Model;
+    use dumbbell_units::{Rng, Time};
 
     pub(crate) const PACKETS: usize = 1_000_000;
 

@@ -1,6 +1,6 @@
 //! Losses at regular intervals.
 
-use super::{Model, Process};
+use super::process::{Model, Process};
 use crate::catalog::{Described, LinkContext};
 use dumbbell_units::{Ratio, Rng, Time};
 use schemars::JsonSchema;

@@ -1,7 +1,8 @@
 //! Losses that change with time: independent losses whose probability has steps.
 
-use super::{Chance, Model, Process};
+use super::process::{Model, Process};
 use crate::catalog::{Described, LinkContext};
+use crate::chance::Chance;
 use dumbbell_parameters::Problem;
 use dumbbell_parameters::Schedule;
 use dumbbell_units::{Duration, Ratio, Rng, Time};

@@ -6,8 +6,8 @@
 //! probability is adapted every half second so that the average stays in the middle of the thresholds, between 1 % and
 //! 50 %, and rises on from `max` to twice `max` (the gentle form).
 
+use super::discipline::{Discipline, FULL_PACKET, Queue};
 use super::red::{Red, State};
-use super::{Discipline, FULL_PACKET, Queue};
 use crate::catalog::{Described, LinkContext};
 use crate::level::Level;
 use dumbbell_parameters::Problem;

@@ -8,7 +8,7 @@
 //! The authors leave open what happens while a link stays idle. Here the probability goes on sinking, by `decrement` each
 //! `freeze_time`: with one of 100 % no packet would ever come through, and no other idleness ever begin.
 
-use super::{Arrival, Discipline, FULL_PACKET, Gate, Queue, Verdict};
+use super::discipline::{Arrival, Discipline, FULL_PACKET, Gate, Queue, Verdict};
 use crate::catalog::{Described, LinkContext};
 use crate::level::Level;
 use crate::packet::Ecn;
@@ -150,7 +150,7 @@ impl Gate for State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::QueueLimit;
+    use crate::catalog::QueueLimit;
     use crate::testing::{Bottleneck, TestPacket};
 
     fn at(ms: u64) -> Time {

@@ -24,7 +24,8 @@ mod tin;
 mod tins;
 mod wire;
 
-use super::{Buffer, Discipline, FULL_PACKET, Held, Queue, Waiting, time_of};
+use super::discipline::{Discipline, FULL_PACKET, Held, Queue, time_of};
+use super::held::{Buffer, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::dscp::Dscp;
 use crate::ledger::DropCause;

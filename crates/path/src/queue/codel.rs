@@ -9,7 +9,8 @@
 //! `count` remembers how hard the last episode had to drop: an episode that begins soon after the last one goes on where
 //! that one ended. The square root is exact to the nanosecond; Linux approximates it by Newton steps.
 
-use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
+use super::discipline::{Discipline, Held, Queue};
+use super::held::{Buffer, Line, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};

@@ -2,9 +2,10 @@
 //!
 //! A sender learns of a loss at the head of the queue earlier by the time that the queue holds.
 
-use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
+use super::discipline::{Discipline, Held, Queue};
+use super::held::{Buffer, Line, Waiting};
+use crate::catalog::QueueLimit;
 use crate::catalog::{Described, LinkContext};
-use crate::config::QueueLimit;
 use crate::ledger::DropCause;
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Rng, Time};

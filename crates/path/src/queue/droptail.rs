@@ -1,6 +1,6 @@
 //! Drop-tail: what nearly every router did for decades, and many still do.
 
-use super::{Discipline, Queue};
+use super::discipline::{Discipline, Queue};
 use crate::catalog::{Described, LinkContext};
 use dumbbell_units::Rng;
 use schemars::JsonSchema;

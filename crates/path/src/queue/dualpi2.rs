@@ -11,7 +11,8 @@
 //! marked. Order and rules of the steps are those of Linux. The controller runs when a packet comes or goes, as often as
 //! was due since: nothing sees it in between, and the oldest packets are then still those that it would have looked at.
 
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Verdict, Waiting};
+use super::discipline::{Discipline, FULL_PACKET, Held, Queue, Verdict};
+use super::held::{Buffer, Line, Waiting};
 use crate::catalog::{Described, LinkContext, Preset};
 use crate::ledger::DropCause;
 use crate::level::Level;

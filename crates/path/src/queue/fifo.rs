@@ -9,7 +9,7 @@
 //! packets of a burst on a real host, which come some time after each other. Instants are rounded up to nanoseconds, so "at the
 //! instant" means [within](ROUNDING) some nanoseconds.
 
-use super::{InService, Limits};
+use super::limits::{InService, Limits};
 use crate::ring::Ring;
 use crate::stats::{Backlog, Occupancy};
 use crate::train::Train;

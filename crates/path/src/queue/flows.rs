@@ -5,7 +5,7 @@
 //! new and comes before all old ones, once. So a flow that sends little finds its turn at once, and one that always has
 //! something to send gets no more than the others.
 
-use super::Line;
+use super::held::Line;
 use dumbbell_units::Rng;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};

@@ -8,8 +8,9 @@
 //! what `fq` does on a router, and `max_rate`. Left out: the horizon (no packet comes before its time), the priority bands
 //! (flows have no priority), and that flows are forgotten after some seconds of silence where there are many.
 
+use super::discipline::{Discipline, FULL_PACKET, Held, Queue, time_of};
 use super::flows::{Classifier, Turns, line_at};
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting, time_of};
+use super::held::{Buffer, Line, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};

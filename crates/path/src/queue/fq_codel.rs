@@ -7,8 +7,9 @@
 //! CoDel counts them as drops of its own.
 
 use super::codel::{Codel, Control};
+use super::discipline::{Discipline, FULL_PACKET, Held, Queue};
 use super::flows::{Classifier, Turns, line_at, longest};
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
+use super::held::{Buffer, Line, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Bytes, Duration, Rng, Time};

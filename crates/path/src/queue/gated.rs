@@ -2,7 +2,8 @@
 //!
 //! As in plain drop-tail, an accepted packet is never dropped later, so its departure is known at once.
 
-use super::{Arrival, Fifo, Gate, Verdict};
+use super::discipline::{Arrival, Gate, Verdict};
+use super::fifo::Fifo;
 use crate::ledger::{DropCause, Ledger};
 use crate::packet::{Ecn, Packet};
 use dumbbell_units::{Rate, Time};
@@ -69,7 +70,7 @@ impl Gated {
 #[cfg(test)]
 mod tests {
     use crate::Level;
-    use crate::config::QueueLimit;
+    use crate::catalog::QueueLimit;
     use crate::packet::Ecn;
     use crate::queue::Threshold;
     use crate::testing::{Bottleneck, TestPacket};

@@ -3,7 +3,8 @@
 //! A discipline never sees a packet itself, only its descriptor, [`Waiting`]: arrival, size, flow, ECN. So disciplines need
 //! no type parameter for the packet; the packets are in a store here, and `Waiting` holds their place in it.
 
-use super::{Held, InService, Limits};
+use super::discipline::Held;
+use super::limits::{InService, Limits};
 use crate::dscp::Dscp;
 use crate::ledger::{DropCause, Ledger};
 use crate::packet::{Ecn, Packet, PureAck};
@@ -412,7 +413,8 @@ impl<P: Packet> Store<P> {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
-    use crate::config::{LinkRate, QueueLimit};
+    use crate::catalog::QueueLimit;
+    use crate::transmitter::LinkRate;
 
     /// A buffer without limits.
     pub(crate) fn buffer() -> Buffer {

@@ -4,7 +4,8 @@
 //! after it. A packet that leaves the queue empty never is a reason to drop. And where CoDel would drop the packet that it
 //! has taken and send the next, Mahimahi's sends the one that it has taken and drops those behind it. It knows no ECN.
 
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
+use super::discipline::{Discipline, FULL_PACKET, Held, Queue};
+use super::held::{Buffer, Line, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};

@@ -6,7 +6,8 @@
 //! after the queue has been calm, not at the start. Every packet is at risk: there is no minimal distance between drops and
 //! no certain drop. It knows no ECN.
 
-use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
+use super::discipline::{Discipline, Held, Queue};
+use super::held::{Buffer, Line, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};

@@ -11,7 +11,8 @@
 //! controller runs when a packet comes or goes, as often as was due since: nothing sees it in between. Probabilities are
 //! floating-point numbers, where Linux has 64-bit fractions.
 
-use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
+use super::discipline::{Discipline, Held, Queue};
+use super::held::{Buffer, Line, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};

@@ -3,7 +3,8 @@
 //! A link with a transmitter of its own computes the way of a packet through such a queue on its arrival. Where somebody
 //! else decides when packets leave, as on a medium that stations share, they have to wait somewhere: here.
 
-use super::{Arrival, Buffer, Gate, Held, Line, Queue, Verdict, Waiting};
+use super::discipline::{Arrival, Gate, Held, Queue, Verdict};
+use super::held::{Buffer, Line, Waiting};
 use crate::ledger::DropCause;
 use dumbbell_units::Time;
 
@@ -68,7 +69,7 @@ impl Held for Plain {
 mod tests {
     use super::super::held::testing::{limited, waiting};
     use super::*;
-    use crate::config::QueueLimit;
+    use crate::catalog::QueueLimit;
     use crate::packet::Ecn;
     use std::sync::{Arc, Mutex};
 

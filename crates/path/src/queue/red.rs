@@ -10,7 +10,7 @@
 //! The adaptive form changes `max_probability` every half second, up by at most a quarter and down by a tenth, to keep
 //! the average in the middle fifth between the thresholds.
 
-use super::{Arrival, Discipline, Gate, Queue, Verdict};
+use super::discipline::{Arrival, Discipline, Gate, Queue, Verdict};
 use crate::catalog::{Described, LinkContext};
 use crate::level::Level;
 use crate::packet::Ecn;
@@ -95,7 +95,7 @@ impl Default for Red {
             max: None,
             max_probability: Ratio::new(0.02).unwrap_or_default(),
             weight: None,
-            average_packet: Bytes::new(super::FULL_PACKET.into()),
+            average_packet: Bytes::new(super::discipline::FULL_PACKET.into()),
             bandwidth: None,
             follows_link: false,
             ecn: false,

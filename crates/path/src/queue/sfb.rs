@@ -14,7 +14,7 @@
 //! 16 bits. And Linux's bucket loses the part of a token that has come in whenever it is asked in vain, so that a flow
 //! which sends more than `penalty_rate` gets nothing once the burst is over; here it gets the rate, as tc-sfb(8) says.
 
-use super::{Arrival, Discipline, Gate, Queue, Verdict};
+use super::discipline::{Arrival, Discipline, Gate, Queue, Verdict};
 use crate::catalog::{Described, LinkContext};
 use crate::packet::Ecn;
 use dumbbell_parameters::Problem;
@@ -322,7 +322,7 @@ impl Gate for State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::QueueLimit;
+    use crate::catalog::QueueLimit;
     use crate::testing::{Bottleneck, TestPacket};
 
     fn at(ms: u64) -> Time {

@@ -4,7 +4,8 @@
 //! the rate is `rate` in the long run, and after a pause `burst` bytes leave as fast as the link behind takes them. With a
 //! `peak_rate` a second, small bucket limits that. Packets leave in their order: the first that has to wait holds up all.
 
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
+use super::discipline::{Discipline, FULL_PACKET, Held, Queue};
+use super::held::{Buffer, Line, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use crate::level::Level;

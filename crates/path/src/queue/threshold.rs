@@ -5,7 +5,8 @@
 //! tells senders earlier by the time the packet would have waited), or the time the packet has waited. There is no
 //! average and no state: DCTCP's senders do the smoothing.
 
-use super::{Arrival, Buffer, Discipline, Gate, Held, Line, Queue, Verdict, Waiting};
+use super::discipline::{Arrival, Discipline, Gate, Held, Queue, Verdict};
+use super::held::{Buffer, Line, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use crate::level::Level;
@@ -51,7 +52,7 @@ impl Described<LinkContext> for Threshold {
 
     fn resolve(self, link: &LinkContext) -> Result<Threshold, Problem> {
         let Threshold { threshold, mark, drop_not_ect } = self;
-        let whole = Bytes::new(u64::from(super::FULL_PACKET));
+        let whole = Bytes::new(u64::from(super::discipline::FULL_PACKET));
         let (level, default) = match threshold {
             Level::Time(_) if mark == Some(MarkPlace::Enqueue) => {
                 let help = "leave `mark` out, or give `threshold` in packets or bytes";

@@ -1,6 +1,7 @@
 //! The discipline of `docs/tutorials/queue.md`, built and tested as the page has it.
 
 use super::*;
+use crate::catalog::LinkContext;
 use serde_json::Value;
 
 #[path = "../../../../docs/tutorials/deadline.rs"]

@@ -11,11 +11,11 @@ mod fluid;
 mod profile;
 mod trace;
 
-use crate::config::LinkRate;
 use crate::stats::Backlog;
 use crate::train::Train;
 use dumbbell_units::{Duration, Time};
 use fluid::Fluid;
+use std::sync::Arc;
 use trace::Trace;
 
 const NANOS: u64 = 1_000_000_000;
@@ -23,6 +23,30 @@ const NANOS: u64 = 1_000_000_000;
 /// The work of transmitting `bytes`, in units of 10⁻⁹ bits: a rate of R bit/s does R of them in a nanosecond.
 fn work_of(bytes: u64) -> u64 {
     bytes.saturating_mul(8 * NANOS)
+}
+
+/// How fast a link transmits.
+#[derive(Clone, Debug)]
+pub enum LinkRate {
+    /// Transmission takes no time.
+    Unlimited,
+    /// Bits per second.
+    Constant(u64),
+    /// Piecewise constant bits per second from the given instants on; the first starts at 0. Rate 0 is an outage:
+    /// packets are held. With `repeat_after` the schedule starts again after that span.
+    Schedule {
+        /// Start and rate of every step, in order of time.
+        steps: Arc<[(Time, u64)]>,
+        /// Period of the schedule; `None` keeps the last rate.
+        repeat_after: Option<Duration>,
+    },
+    /// Mahimahi delivery opportunities in milliseconds; `once` ends the link after the last one.
+    Trace {
+        /// Opportunities, non-decreasing.
+        opportunities_ms: Arc<[u32]>,
+        /// Whether the trace ends instead of looping.
+        once: bool,
+    },
 }
 
 /// A transmitter with a finite rate and the framing overhead of its packets.

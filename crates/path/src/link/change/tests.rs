@@ -1,10 +1,11 @@
 //! Links that are changed from outside.
 
 use super::*;
-use crate::config::{LinkConfig, QueueLimit};
+use crate::catalog::QueueLimit;
+use crate::config::LinkConfig;
 use crate::delay::{Delay, Jitter};
 use crate::ledger::DropCause;
-use crate::link::Offer;
+use crate::ledger::Offer;
 use crate::link::tests::properties::{Run, configs, losses, run_with};
 use crate::link::tests::{
     MS, at, bernoulli, bytes_limit, codel, config, drain, drop_head, full, link, red_of_ten_megabits, twelve_megabits,

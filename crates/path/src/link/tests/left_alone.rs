@@ -2,6 +2,7 @@
 
 use super::properties::registered;
 use super::*;
+use crate::ledger::Report;
 use dumbbell_units::Rng;
 use proptest::prelude::*;
 

@@ -7,8 +7,9 @@ use super::hosts::{Ends, Hosts, joined_lines};
 use super::wire::Wire;
 use crate::ledger::DropCause;
 use crate::packet::{Ecn, PureAck};
+use crate::queue::discipline::{FULL_PACKET, Verdict, time_of};
 use crate::queue::flows::{Classifier, Turns, line_at, longest};
-use crate::queue::{Buffer, FULL_PACKET, Line, Verdict, Waiting, time_of};
+use crate::queue::held::{Buffer, Line, Waiting};
 use dumbbell_units::{Duration, Rate, Rng, Time};
 use std::collections::{HashMap, VecDeque};
 

@@ -1,7 +1,7 @@
 //! DualPI2 by itself and behind a bottleneck.
 
 use super::*;
-use crate::config::QueueLimit;
+use crate::catalog::QueueLimit;
 use crate::queue::held::testing::{buffer, waiting};
 use crate::testing::{Bottleneck, TestPacket};
 

@@ -1,7 +1,7 @@
 //! The fair queue behind a bottleneck.
 
 use super::*;
-use crate::config::QueueLimit;
+use crate::catalog::QueueLimit;
 use crate::packet::Ecn;
 use crate::testing::{Bottleneck, TestPacket};
 

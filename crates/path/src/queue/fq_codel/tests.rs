@@ -1,7 +1,7 @@
 //! FQ-CoDel behind a bottleneck.
 
 use super::*;
-use crate::config::QueueLimit;
+use crate::catalog::QueueLimit;
 use crate::packet::Ecn;
 use crate::testing::{Bottleneck, TestPacket};
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::QueueLimit;
+use crate::catalog::QueueLimit;
 use crate::queue::codel::Codel;
 use crate::queue::{Discipline, Queue};
 use crate::testing::TestPacket;

@@ -1,7 +1,7 @@
 //! The token-bucket filter in front of a faster link.
 
 use super::*;
-use crate::config::QueueLimit;
+use crate::catalog::QueueLimit;
 use crate::packet::Ecn;
 use crate::testing::{Bottleneck, TestPacket};
 

@@ -1,10 +1,12 @@
 //! Stations around an access point, with sources that always have something to send.
 
-use crate::config::{Impairments, LinkConfig, LinkRate, QueueLimit};
+use crate::catalog::QueueLimit;
+use crate::config::{Impairments, LinkConfig};
 use crate::loss::Bernoulli;
 use crate::medium::Medium;
 use crate::queue::QueueRecipe;
 use crate::testing::TestPacket;
+use crate::transmitter::LinkRate;
 use crate::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
 use crate::{Delay, LinkContext, LossRecipe};
 use dumbbell_units::{Duration, Ratio, Rng, Time};
