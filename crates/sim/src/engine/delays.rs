@@ -19,7 +19,7 @@ const PACKETS_OF_A_LINK: usize = 8;
 pub(super) struct Delays {
     /// By the numbers of the media; those that are no leg are left out at the end, and empty before it.
     legs: Vec<Option<Leg>>,
-    /// The slot of the agenda of media that wakes the engine: that of the first leg.
+    /// The slot of the agenda of media that wakes the engine: the first behind those of media that have work.
     slot: usize,
     calendar: Calendar<Waiting>,
 }
@@ -40,9 +40,8 @@ struct Waiting {
 }
 
 impl Delays {
-    /// The delay legs of these numbers; `None` where there are none.
-    pub fn new(legs: &[usize], media: &Media<Packet>) -> Option<Box<Delays>> {
-        let slot = *legs.first()?;
+    /// The delay legs of these numbers, woken by a slot that no medium needs; `None` where there are none.
+    pub fn new(legs: &[usize], slot: usize, media: &Media<Packet>) -> Option<Box<Delays>> {
         let mut delays = vec![None; media.len()];
         for &number in legs {
             delays[number] = media.link(number)?.only_delay();
@@ -52,12 +51,6 @@ impl Delays {
         let calendar = Calendar::new(PACKETS_OF_A_LINK * legs.len(), *longest + *longest);
         let leg = |delay: Option<Duration>| Some(Leg { delay: delay?, entered: Tally::default() });
         Some(Box::new(Delays { legs: delays.into_iter().map(leg).collect(), slot, calendar }))
-    }
-
-    /// The slot of the agenda of media that it uses.
-    #[inline(always)]
-    pub fn slot(&self) -> usize {
-        self.slot
     }
 
     /// Packets that have entered legs and not left them, of the kind that is asked for.

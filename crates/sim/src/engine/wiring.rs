@@ -124,13 +124,12 @@ impl Network {
         let Network { media, routes, .. } = self;
         let only_delays = |number| media.link(number).is_some_and(|link| link.only_delay().is_some());
         let legs = routes.take_delay_legs(only_delays);
-        self.delays = Delays::new(&legs, media);
+        self.delays = Delays::new(&legs, routes.media_with_work(), media);
     }
 
     /// So many media may be due: those behind have nothing to do by themselves.
     pub fn slots(&self) -> usize {
-        let of_legs = self.delays.as_ref().map(|delays| delays.slot() + 1);
-        of_legs.map_or(self.media.len(), |slots| slots.max(self.routes.media_with_work()))
+        self.delays.as_ref().map_or(self.media.len(), |_| self.routes.media_with_work() + 1)
     }
 
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.
