@@ -1,4 +1,4 @@
-"""The same scenarios in ns-3, where it is installed.
+"""Runs the scenarios of `run.py` in ns-3, where it is installed.
 
 The ns-3 side is a program of its own (`dumbbell.cc` with its build script) that lives beside the project in
 `../shared/peers/ns3`. It is compiled against the `ns3` wheel of a virtual environment and asked for its counters only:

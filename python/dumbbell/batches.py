@@ -130,7 +130,7 @@ class Batch:
         return cls([meta for batch in batches for meta in batch.metas], points, tables)
 
     def of_tables(self, names: Sequence[str]) -> Batch:
-        """The same with no other tables than these."""
+        """The batch without any other tables than these."""
         return replace(self, tables={name: table for name, table in self.tables.items() if name in names})
 
     @property
@@ -304,7 +304,7 @@ class Archive:
         return set(table.to_polars()["content_hash"])
 
     def _hashes_of_damaged(self, folder: Path) -> set[str]:
-        """The same where the damage is elsewhere; none where it is in what tells."""
+        """The hashes of a damaged batch's points; none where the damage is in what tells them."""
         with suppress(ResultError):
             marker = storage.read_marker(folder)
             return self._hashes(folder, None if marker is None else marker.files)

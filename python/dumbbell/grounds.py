@@ -98,7 +98,7 @@ def _attempt(
 
 
 def _attempt_in_worker(point: _core.Point, linux: Linux, cancel: _core.CancelToken, max_memory: int | None) -> Result:
-    """The same as an ordinary user: only a process with a single thread can get a user namespace."""
+    """An attempt as an ordinary user, in a process of its own: only one with a single thread gets a user namespace."""
     from dumbbell.parallel import PATIENCE_S
     from dumbbell.results import load_result
 

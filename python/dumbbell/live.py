@@ -31,7 +31,7 @@ class Live:
 
 
 class _Run:
-    """The same of one run."""
+    """How far one run is, and what its flows get at present."""
 
     def __init__(self) -> None:
         self.watch = _core.Watch()

@@ -45,7 +45,7 @@ def tukey(groups: Sequence[ArrayLike], confidence: float = 0.95) -> list[Pair]:
 
 
 def games_howell(groups: Sequence[ArrayLike], confidence: float = 0.95) -> list[Pair]:
-    """The same for groups whose variances differ (Games and Howell 1976).
+    """Honestly significant differences for groups whose variances differ (Games and Howell 1976).
 
     Each pair has the standard error and the degrees of freedom of Welch's t test.
     """

@@ -25,12 +25,12 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same in one line, for a cell of a table."""
+    """``text`` as :func:`printable` has it, in one line, for a cell of a table."""
     return printable(text).replace("\n", r"\n").replace("\t", r"\t")
 
 
 def in_markdown(text: str) -> str:
-    """The same as plain words of a line of Markdown."""
+    """``text`` as :func:`one_line` has it, as plain words of a line of Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", one_line(text))
 
 

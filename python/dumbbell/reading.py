@@ -24,7 +24,7 @@ def read_checked(path: Path, checksums: Mapping[str, str | None]) -> bytes:
 
 
 def read_text(path: Path, checksums: Mapping[str, str | None]) -> str:
-    """The same for a text."""
+    """The content of a file of text; raises :class:`ResultError` if it is not what was written, or no UTF-8."""
     try:
         return read_checked(path, checksums).decode()
     except UnicodeDecodeError as error:
@@ -51,7 +51,7 @@ class _Packed:
 
 
 def read_table(path: Path, required: Mapping[str, str], checksums: Mapping[str, str | None]) -> Table:
-    """The same for a table with the columns ``required``, whose values say whether they hold texts or numbers."""
+    """A file's table with the columns ``required``, whose values say whether they hold texts or numbers."""
     content = read_checked(path, checksums)
     # What has no checksum may be damaged anywhere, and is read whole to know.
     return parsed(content, path, required, is_sure=checksums.get(path.name) is not None)

@@ -240,7 +240,7 @@ def sweep_title(sweep: SweepResult) -> str:
 
 
 def html(result: Result | SweepResult) -> str:
-    """The same for a notebook or a page."""
+    """The tables of a result or a sweep for a notebook or a page."""
     if isinstance(result, SweepResult):
         grid, rows = sweep_grid(result)
         return f"<p>{sweep_title(result)}</p>{grid.html()}{_more_html(rows)}"
@@ -263,7 +263,7 @@ def statistics(found: Statistics) -> None:
 
 
 def statistics_html(found: Statistics) -> str:
-    """The same for a notebook."""
+    """What a comparison of groups found, for a notebook."""
     tables = "".join(f"<p>{escape(title)}</p>{grid.html()}" for title, grid in _statistics_grids(found))
     lines = [line for line in (_effect(found), *found.notes) if line is not None]
     return tables + "".join(f"<p>{escape(line)}</p>" for line in lines)

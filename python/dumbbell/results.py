@@ -39,7 +39,7 @@ OPTIONAL_TABLES = (*TRAFFIC_TABLES, "pages", "rounds", "datagrams")
 """These, and the tables of web pages, of rounds of an incast and of flows of datagrams, which are there where there are
 such rows."""
 SWEEP_OPTIONAL_TABLES = ("traffic", "transfers", "datagrams")
-"""The same of a sweep."""
+"""The joined tables of a sweep that are there where there are such rows."""
 POINTS = "points"
 """Where sweeps of format 1 have a folder for every point."""
 TRACES = "traces"
@@ -74,7 +74,7 @@ REQUIRED = {
 SWEEP_REQUIRED = REQUIRED | {
     "transfers": {"source": "number", "label": "text", "sizes": "text", "transfers": "number"},
 }
-"""The same of the joined tables of a sweep."""
+"""As :data:`REQUIRED`, for the joined tables of a sweep."""
 
 
 def _no_rows() -> Table:
@@ -417,7 +417,7 @@ def point_folder(sweep: Path, content_hash: str) -> Path:
 
 
 def without_infinities(value: Any) -> Any:
-    """The same for JSON, which has neither infinity (the capacity of an unlimited link) nor NaN."""
+    """``value`` as JSON can hold it: null for infinity (the capacity of an unlimited link) and NaN."""
     if isinstance(value, dict):
         return {key: without_infinities(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

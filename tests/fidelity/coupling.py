@@ -104,7 +104,7 @@ def keep(row: dict[str, int | float | str]) -> None:
 
 
 def simulate(rate_mbps: int, rtt_ms: int, step_ms: int, cc: str, seeds: int) -> float:
-    """The same in the simulator: the median ratio of the scalable flow's rate and CUBIC's."""
+    """The median ratio of the scalable flow's rate and CUBIC's in the simulator."""
     queue = {"kind": "dualpi2", "step": f"{step_ms}ms"} | ({"l4s": "any-ect"} if cc == "dctcp" else {})
     path = {"rate": f"{rate_mbps}mbit", "rtt": f"{rtt_ms}ms", "buffer": "10000packets", "queue": queue}
     flows = [{"cc": cc, "start_jitter": "10ms"}, {"cc": "cubic", "start_jitter": "10ms"}]

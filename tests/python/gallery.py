@@ -82,13 +82,13 @@ def paper() -> Picture:
 
 
 def dark() -> Picture:
-    """The same on a dark ground."""
+    """The picture of :func:`paper` on a dark ground."""
     with db.plots.appearance(style="dark"):
         return sweep().plot.metric("buffer", "goodput_mbps", where=ONE_LOSS)
 
 
 def slides() -> Picture:
-    """The same for a slide."""
+    """The picture of :func:`paper` for a slide."""
     with db.plots.appearance(style="slides"):
         return sweep().plot.metric("buffer", "goodput_mbps", where=ONE_LOSS)
 

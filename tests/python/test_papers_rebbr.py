@@ -25,7 +25,7 @@ def as_published(part: str, case: str = "", capacity: float = 100.0) -> Curves:
 
 
 def constant(cases: Cases, rate: float) -> Cases:
-    """The same with one rate everywhere."""
+    """``cases`` with one rate everywhere."""
 
     def even(run: Run) -> Run:
         rates = dict.fromkeys(run.egress, rate)

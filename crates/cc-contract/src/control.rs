@@ -20,7 +20,7 @@ pub struct Control {
     pub pacing_rate: u64,
     /// The sender counts `2^-pacing_shift` seconds of the pacing rate as one burst (`sk_pacing_shift`).
     pub pacing_shift: u32,
-    /// The same for TCP small queues alone, where a controller asks for queues that are longer than its bursts.
+    /// Takes the place of `pacing_shift` for TCP small queues alone, where queues are to be longer than bursts.
     pub small_queue_shift: Option<u32>,
     /// 0, or the value [`View::delivered`] must exceed before the application-limited bubble has left the pipe: samples
     /// until then are marked as limited by the application. A controller that holds the rate down on purpose sets it.

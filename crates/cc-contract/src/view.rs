@@ -26,9 +26,9 @@ pub enum CaState {
 pub struct View {
     /// The instant of the current event (`tcp_clock_cache`).
     pub now: Time,
-    /// The same instant in whole microseconds (`tcp_mstamp`).
+    /// `now` in whole microseconds (`tcp_mstamp`).
     pub mstamp_us: u64,
-    /// The same instant in ticks of the kernel's coarse clock (`tcp_jiffies32`).
+    /// `now` in ticks of the kernel's coarse clock (`tcp_jiffies32`).
     pub jiffies: u32,
     /// Ticks of the coarse clock per second (`HZ`).
     pub hz: u32,

@@ -90,8 +90,8 @@ pub enum Recovery {
     /// No conservation; a loss while the round-trip times reveal congestion halves the window, to at most one BDP, once
     /// per recovery (BBR-ACD as its paper words it).
     AcdPaper,
-    /// The same if the ACK that begins the recovery reveals congestion, but repeated with every ACK of the round
-    /// (BBR-ACD's kernel code).
+    /// No conservation; if the ACK that begins a recovery reveals congestion, every ACK of the round halves the window,
+    /// to at most one BDP (BBR-ACD's kernel code).
     AcdKernel,
     /// The window is halved with every ACK of a recovery, and its gain is one until the next state (BBR-ACD's ns-3 code,
     /// which never uses what it detects).

@@ -28,16 +28,16 @@ pub struct Certificate {
     pub void: Vec<String>,
     /// Lateness of deliveries that half of them did not exceed, microseconds; those below likewise.
     pub late_p50_us: f64,
-    /// The same for 99 %.
+    /// Lateness that 99 % of deliveries did not exceed.
     pub late_p99_us: f64,
-    /// The same for 99.9 %.
+    /// Lateness that 99.9 % of deliveries did not exceed.
     pub late_p999_us: f64,
     /// The largest lateness.
     pub late_max_us: f64,
     /// How late applications read what was there and wrote what was due: half of the times not more than this, in
     /// microseconds.
     pub app_late_p50_us: f64,
-    /// The same for 99 %.
+    /// Lateness of applications that 99 % of the times did not exceed.
     pub app_late_p99_us: f64,
     /// Deliveries more than 5 ms late.
     pub stalls: u64,
@@ -65,7 +65,7 @@ pub struct Certificate {
     pub flows: Vec<FlowNotes>,
     /// TCP's counters of the host of all senders that are not zero.
     pub sender_counters: BTreeMap<String, u64>,
-    /// The same for all receivers.
+    /// TCP's counters of the host of all receivers that are not zero.
     pub receiver_counters: BTreeMap<String, u64>,
 }
 

@@ -145,7 +145,7 @@ impl<'a> Emulator<'a> {
         })
     }
 
-    /// The same with a log of all packets.
+    /// Has the emulator keep a log of all packets.
     pub fn logging(self) -> Emulator<'a> {
         Emulator { packet_log: Some(PacketLog::default()), ..self }
     }

@@ -40,7 +40,7 @@ pub struct FlowSeen {
     pub measured: Counts,
     /// Bytes that left the bottleneck's transmitter in the measured interval.
     pub wire_bytes: u64,
-    /// The same over the whole run.
+    /// Bytes that left the bottleneck's transmitter in the whole run.
     pub wire_bytes_total: u64,
     /// Round-trip times of the measured interval, microseconds.
     pub rtt: Histogram,

@@ -143,7 +143,7 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
         self.set_if(slot, due, |_| true);
     }
 
-    /// The same for a slot that is often armed for what it was armed for before.
+    /// [`set`](Self::set) for a slot that is often armed for what it was armed for before.
     #[inline(always)]
     pub fn set_again(&mut self, slot: usize, due: T) {
         self.set_if(slot, due, |before| due != before);

@@ -56,11 +56,11 @@ pub struct Route {
     reverse_end: u32,
     /// Hops behind the first one, from the sender to the receiver.
     pub forward_rest: u16,
-    /// The same from the receiver to the sender.
+    /// Hops behind the first one, from the receiver to the sender.
     pub reverse_rest: u16,
     /// Bytes of headers of TCP's segments, IP included.
     pub header: u8,
-    /// The same of its ACKs, besides SACK blocks and counters of marks.
+    /// Bytes of headers of TCP's ACKs, IP included, without SACK blocks and counters of marks.
     pub ack_header: u8,
     /// ECN bits of its ACKs.
     pub ack_ecn: Ecn,

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same by way of the library's values.
+    /// `json` as a value of the library, which can write it itself.
     fn by_the_library(json: &Value) -> Option<toml::Value> {
         Some(match json {
             Value::Null => return None,

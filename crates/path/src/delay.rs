@@ -183,7 +183,7 @@ impl Default for Reorder {
 pub(crate) enum Passage {
     /// It takes this many nanoseconds more than the constant delay, or less.
     Delayed(i64),
-    /// The same, but the packets behind it do not wait for it.
+    /// It takes this many nanoseconds more than the constant delay, but the packets behind it do not wait for it.
     Late(i64),
     /// It takes this many nanoseconds, whatever the delay is, and overtakes.
     Overtakes(u64),

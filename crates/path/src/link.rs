@@ -371,7 +371,7 @@ impl<P: Packet> Link<P> {
         if self.is_immediate { self.pipe.next_arrival() } else { self.next_event_of_any() }
     }
 
-    /// The same for a link that may do something before a packet arrives.
+    /// [`next_event`](Self::next_event) of a link that may do something before a packet arrives.
     #[inline(never)]
     fn next_event_of_any(&self) -> Time {
         let arrival = self.pipe.next_arrival();

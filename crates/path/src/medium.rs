@@ -257,7 +257,7 @@ impl<P: Packet + Send> Media<P> {
         self.links.iter_mut()
     }
 
-    /// The same to look at.
+    /// The link of that number, to look at.
     #[inline(always)]
     pub fn link(&self, number: usize) -> Option<&Link<P>> {
         self.links.get(number)

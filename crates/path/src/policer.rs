@@ -31,7 +31,7 @@ pub struct Policer {
 }
 
 impl Policer {
-    /// The same with its bucket in bytes.
+    /// The policer with its bucket in bytes.
     ///
     /// # Errors
     /// No packet would ever pass, or the bucket refers to something that a policer does not have.

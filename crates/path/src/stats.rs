@@ -106,7 +106,7 @@ impl Occupancy {
         self.enter_run(bytes, 1);
     }
 
-    /// The same for `count` packets of `bytes` each.
+    /// `count` packets of `bytes` each begin to wait, at the instant up to which everything is accounted for.
     #[inline]
     pub(crate) fn enter_run(&mut self, bytes: u32, count: u32) {
         self.running.packets += u64::from(count);

@@ -61,7 +61,7 @@ impl Train {
         Train { next: at.as_nanos(), left: count, ..Train::default() }
     }
 
-    /// The same packets at a point `delay` further on.
+    /// These packets at a point `delay` further on.
     #[inline]
     pub(crate) fn delayed(self, delay: Duration) -> Train {
         Train { next: self.next.saturating_add(delay.as_nanos()), ..self }

@@ -34,7 +34,7 @@ fn queue(table: &Value, link: &LinkContext) -> Result<String, String> {
     recipe.map(|recipe| recipe.in_words().to_owned()).map_err(|problems| problems[0].key.clone())
 }
 
-/// The same of a loss.
+/// The words of a loss, or the key that is wrong.
 fn loss(table: &Value) -> Result<String, String> {
     let (kind, table) = split(table);
     let recipe = dumbbell_path::loss::catalog().resolve(&kind, &table, &link());

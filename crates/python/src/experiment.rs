@@ -181,7 +181,7 @@ impl Point {
         self.inner.resolved_toml()
     }
 
-    /// The same with traces in files of their own in `folder`, and these files' names and contents.
+    /// `resolved_toml` with traces in files of their own in `folder`, and these files' names and contents.
     fn resolved_toml_beside(&self, folder: &str) -> (String, Vec<(String, String)>) {
         self.inner.resolved_toml_beside(folder)
     }

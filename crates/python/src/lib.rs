@@ -85,7 +85,7 @@ fn described(py: Python<'_>, key: &str, text: &str) -> PyResult<String> {
         .map_err(|error| ScenarioError::new_err(format!("error: {}\n  help: {}", error.message, error.help)))
 }
 
-/// The same for JSON of the same structure.
+/// Validates and expands an experiment in JSON that has the structure of the file; `source` names it in messages.
 #[pyfunction]
 fn load_json(py: Python<'_>, text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
     let value = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -108,7 +108,7 @@ pub struct FlowSummary {
     pub total: FlowCounts,
     /// Bytes (IP length) that left the bottleneck's transmitter in the measured interval.
     pub wire_bytes: u64,
-    /// The same over the whole run.
+    /// Bytes (IP length) that left the bottleneck's transmitter in the whole run.
     pub wire_bytes_total: u64,
     /// Round-trip times of the measured interval, in microseconds.
     pub rtt: Histogram,

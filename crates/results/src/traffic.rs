@@ -57,7 +57,7 @@ macro_rules! both {
     };
 }
 
-/// The same where the row has both in one field.
+/// A count of the measured interval and of the whole run, which the row has as a pair in one field.
 macro_rules! pair {
     ($name:literal, $unit:literal, $meaning:literal, $counts:ident) => {
         Declared::both($name, $unit, $meaning, |row| row.$counts.0, |row| row.$counts.1)

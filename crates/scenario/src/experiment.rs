@@ -46,7 +46,7 @@ impl Experiment {
         Experiment::from_toml_with(dumbbell_cc_family::catalog(), text, source_name, overrides)
     }
 
-    /// The same with the algorithms of `catalog`.
+    /// [`from_toml`](Self::from_toml) with the algorithms of `catalog`.
     ///
     /// # Errors
     /// As [`Experiment::from_toml`].
@@ -63,8 +63,8 @@ impl Experiment {
         Experiment::from_tree(catalog, tree, sources, overrides)
     }
 
-    /// The same for a JSON value with the structure of the file, for example a Python dictionary. Entries that are null
-    /// count as absent.
+    /// Reads an experiment from a JSON value with the structure of the file, for example a Python dictionary. Entries
+    /// that are null count as absent.
     ///
     /// # Errors
     /// Everything that is wrong, each error with its key.
@@ -76,7 +76,7 @@ impl Experiment {
         Experiment::from_json_with(dumbbell_cc_family::catalog(), json, source_name, overrides)
     }
 
-    /// The same with the algorithms of `catalog`.
+    /// [`from_json`](Self::from_json) with the algorithms of `catalog`.
     ///
     /// # Errors
     /// As [`Experiment::from_json`].
@@ -195,8 +195,9 @@ impl Point {
         canonical::to_toml(&self.resolved(), None)
     }
 
-    /// The same with the traces of links in files of their own: a link names `FOLDER/DIGEST.trace`, and the second
-    /// part of the answer has the name of each file, without the folder, with its content in Mahimahi's format.
+    /// [`resolved_toml`](Self::resolved_toml) with the traces of links in files of their own: a link names
+    /// `FOLDER/DIGEST.trace`, and the second part of the answer has the name of each file, without the folder, with its
+    /// content in Mahimahi's format.
     pub fn resolved_toml_beside(&self, folder: &str) -> (String, Vec<(String, String)>) {
         let resolved = self.resolved();
         (canonical::to_toml(&resolved, Some(folder)), canonical::traces(&resolved))

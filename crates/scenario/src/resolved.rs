@@ -111,8 +111,8 @@ pub struct Flow {
     pub bytes: Option<u64>,
     /// Bits per second at which the application produces data; `None` is as fast as the connection takes it.
     pub app_rate: Option<u64>,
-    /// The same where it changes with time, from the first write on: 0 is a pause, [`u64::MAX`] as fast as the connection
-    /// takes it.
+    /// Bits per second at which the application produces data, where they change with time, from the first write on: 0
+    /// is a pause, [`u64::MAX`] as fast as the connection takes it.
     pub app_schedule: Option<Arc<Schedule<u64>>>,
     /// Bytes that such an application writes at once; `None` is a segment.
     pub app_write: Option<u64>,

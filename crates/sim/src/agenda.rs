@@ -118,7 +118,8 @@ impl FlowAgenda {
         self.arm(flow, turn, Due::new(time, turn));
     }
 
-    /// The same, unless it is due earlier already. What fires too early finds out and is armed again.
+    /// Arms a `turn` of `flow` for `time`, unless it is due earlier already. What fires too early finds out and is
+    /// armed again.
     #[inline(always)]
     pub fn advance(&mut self, flow: usize, turn: Turn, time: Time) {
         let due = Due::new(time, turn);

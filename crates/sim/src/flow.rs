@@ -30,7 +30,7 @@ pub(crate) enum Phase {
 pub(crate) struct Traffic {
     /// Bytes (IP length) that left the bottleneck link's transmitter in the measured interval.
     pub wire_bytes: u64,
-    /// The same over the whole run.
+    /// Bytes (IP length) that left the bottleneck link's transmitter in the whole run.
     pub wire_bytes_total: u64,
     /// Data packets the network dropped, by whatever cause.
     pub drops: u64,

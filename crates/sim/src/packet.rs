@@ -261,13 +261,13 @@ impl Packet {
         Time::from_nanos(u64::from(self.number) << 32 | u64::from(self.detail))
     }
 
-    /// The same packet as one of another kind.
+    /// This packet as one of another kind.
     #[inline(always)]
     pub fn of_kind(self, kind: Kind) -> Packet {
         Packet { kind, ..self }
     }
 
-    /// The same ACK, or answer to a SYN, with what made it leave.
+    /// This ACK, or answer to a SYN, with what made it leave.
     #[inline(always)]
     pub fn because(self, cause: Cause) -> Packet {
         Packet { header: cause.0, ..self }
@@ -279,7 +279,7 @@ impl Packet {
         Cause(self.header)
     }
 
-    /// The same packet with an attachment of its own.
+    /// This packet with an attachment of its own.
     pub fn with_attachment(self, attachment: Handle) -> Packet {
         Packet { besides: attachment.bits(), ..self }
     }

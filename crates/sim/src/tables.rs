@@ -75,7 +75,7 @@ fn counted(flow: &mut Flow, interval: Duration) -> FlowSample {
     }
 }
 
-/// The same with what its sender knows.
+/// The sample of a flow as it was `counted`, with what its sender knows.
 #[inline]
 fn flow_sample(sending: &Sending<'_>, counted: FlowSample) -> FlowSample {
     let Sending { view, control, controller, sample, .. } = sending;

@@ -187,7 +187,7 @@ pub(crate) fn exponential(mean: Duration, rng: &mut Rng) -> Duration {
     from_seconds(exponential_seconds(mean.as_secs_f64(), rng))
 }
 
-/// The same in seconds.
+/// Seconds of an exponential distribution with this mean.
 pub(crate) fn exponential_seconds(mean: f64, rng: &mut Rng) -> f64 {
     -mean * libm::log(1.0 - rng.uniform())
 }

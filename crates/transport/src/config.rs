@@ -297,7 +297,7 @@ pub enum RttSamples {
     /// the controller the last one again (ns-3 from 3.43). A minimum in whole milliseconds is met again by every ACK
     /// that finds less than a millisecond of queue, so BBR hardly ever enters PROBE_RTT.
     Timestamps,
-    /// The same, but not from ACKs of retransmitted data (ns-3 before 3.43).
+    /// As `timestamps`, but not from ACKs of retransmitted data (ns-3 before 3.43).
     TimestampsOfOriginals,
 }
 

@@ -59,8 +59,8 @@ impl EcnUse {
         }
     }
 
-    /// The same of what it sends again, and of ACKs, which RFC 3168 allows no bits. With AccECN, and with a controller that needs
-    /// marks, every packet has them (`tcp_ecn_send`; RFC 9331, section 4.1).
+    /// The ECN bits of what such a sender sends again, and of ACKs, which RFC 3168 allows no bits. With AccECN, and
+    /// with a controller that needs marks, every packet has them (`tcp_ecn_send`; RFC 9331, section 4.1).
     pub fn codepoint_again(self, wanted: EcnMode) -> Ecn {
         let on_all = self == EcnUse::Accurate || wanted != EcnMode::None;
         if on_all { self.codepoint(wanted) } else { Ecn::NotEct }

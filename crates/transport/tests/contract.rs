@@ -490,7 +490,7 @@ fn quic_keeps_the_order_of_calls() {
     assert_kept(&story::<Quic>(&QUIC).log, false);
 }
 
-/// The same events for a controller with full control.
+/// Drives a controller with full control, and holds what it was told against the contract.
 fn full_control<G: Ground>() {
     let mut stage = Stage::<G>::new(true, Hooks::ALL);
     stage.write(10);

@@ -92,7 +92,7 @@ fn the_schema_and_the_list_of_algorithms_describe_it() {
 fn results_depend_on_its_code_and_its_parameters() {
     assert_eq!(hash("\"aimd\""), hash("{ name = \"aimd\", increase = 1 }"));
     assert_ne!(hash("\"aimd\""), hash("{ name = \"aimd\", increase = 2 }"));
-    // The same algorithm, with another text.
+    // The algorithm stays, and its text is another.
     let mut other = dumbbell_cc_family::catalog().clone();
     let mut about = own_controller::catalog().unwrap().find("aimd").unwrap().about().clone();
     let code = own_controller::catalog().unwrap().find("aimd").unwrap().code();

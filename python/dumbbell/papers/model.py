@@ -271,7 +271,7 @@ class Report:
         return self._drawn[name, kind]
 
     def shortened(self, duration: str) -> Report:
-        """The same for runs that were too short to tell anything: without verdicts and causes, and marked."""
+        """The report of runs that were too short to tell anything: without verdicts and causes, and marked."""
         caveat = f"Shortened to {duration}: start-up, not the study."
         judgements = [
             replace(one, outcomes=[replace(outcome, judged=False) for outcome in one.outcomes], note="")

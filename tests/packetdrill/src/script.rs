@@ -37,7 +37,7 @@ impl Script {
         value.parse().ok().map(Duration::from_micros)
     }
 
-    /// The same with at least this tolerance.
+    /// The script with at least this tolerance.
     #[must_use]
     pub fn with_tolerance(&self, least: Duration) -> Script {
         let tolerance = self.tolerance().unwrap_or(least).max(least).as_micros().to_string();

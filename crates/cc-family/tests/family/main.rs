@@ -35,7 +35,7 @@ fn single_packets(name: &str) -> Value {
     parameters
 }
 
-/// The same with one parameter changed.
+/// [`single_packets`] with one parameter changed.
 fn single_packets_with(name: &str, key: &str, value: Value) -> Value {
     let mut parameters = single_packets(name);
     parameters[key] = value;

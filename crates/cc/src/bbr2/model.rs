@@ -332,7 +332,7 @@ impl Bbr2 {
         }
     }
 
-    /// The same controller under the exact name of a variant.
+    /// Gives the controller the exact name of a variant.
     pub fn named(mut self, name: Arc<str>) -> Bbr2 {
         self.name = name;
         self

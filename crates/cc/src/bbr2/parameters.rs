@@ -266,7 +266,7 @@ pub struct Parameters {
     /// they remember.
     #[schemars(range(min = 1, max = 31), extend("x-source" = "bbr_extra_acked_win_rtts = 5"))]
     pub aggregation_window_rounds: u32,
-    /// The same until the pipe is full.
+    /// Takes the place of `aggregation_window_rounds` until the pipe is full.
     #[schemars(range(min = 1, max = 31), extend("x-source" = "bbr_update_ack_aggregation: 1"))]
     pub aggregation_startup_rounds: u32,
     /// The allowance is at most what the estimated bandwidth delivers in this time; 0 is no limit.

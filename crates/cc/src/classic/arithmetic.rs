@@ -16,7 +16,7 @@ pub(super) fn sample_us(rtt_us: i64) -> Option<u32> {
     (rtt_us >= 0).then(|| u32::try_from(rtt_us).unwrap_or(u32::MAX))
 }
 
-/// The same in ticks, rounded up; absent also when it is 0.
+/// A round-trip time of a hook in ticks, rounded up; absent when the ACK gives none, or 0.
 #[inline]
 pub(super) fn sample_ticks(view: &View, rtt_us: i64) -> Option<u32> {
     let rtt_us = u64::try_from(rtt_us).ok().filter(|&rtt_us| rtt_us > 0)?;

@@ -132,7 +132,7 @@ impl Bic {
         self.count = scaled(count, 1 << ACK_RATIO_SHIFT, self.ack_ratio).max(1);
     }
 
-    /// The same without delayed ACKs.
+    /// How many packets must be acknowledged for the window to grow by one, if no ACK is delayed.
     fn search(&self, cwnd: u32) -> u32 {
         let Parameters { max_increment, search_divisor, smooth_part, .. } = *self.parameters;
         let creeping = scaled(cwnd, smooth_part, search_divisor);

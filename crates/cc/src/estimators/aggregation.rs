@@ -92,7 +92,7 @@ impl AckAggregation {
         f64::from(self.slots.max()).max(f64::from(self.filter.max()) / f64::from(1 << AckAggregation::PART_LOG2))
     }
 
-    /// The same in whole packets, rounded up.
+    /// The largest excess remembered, in whole packets, rounded up.
     #[inline]
     pub fn max_packets(&self) -> u32 {
         self.slots.max().max(self.filter.max().div_ceil(1 << AckAggregation::PART_LOG2))

@@ -28,7 +28,7 @@ impl Pacing {
         per_us.saturating_mul(self.share_ppm) / BW_UNIT
     }
 
-    /// The same, as far as the connection allows.
+    /// [`bytes_per_second`](Self::bytes_per_second), but at most the connection's highest rate.
     pub fn rate(&self, view: &View, bw: u32, gain: Gain) -> u64 {
         self.bytes_per_second(view, bw, gain).min(view.max_pacing_rate)
     }

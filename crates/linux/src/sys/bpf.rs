@@ -20,7 +20,7 @@ fn bpf<T>(command: bpf_cmd, mut attributes: T) -> io::Result<libc::c_long> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
 }
 
-/// The same for a command that opens something.
+/// [`bpf()`] for a command that opens something; returns what was opened.
 fn open<T>(command: bpf_cmd, attributes: T) -> io::Result<OwnedFd> {
     let fd = i32::try_from(bpf(command, attributes)?).map_err(io::Error::other)?;
     // SAFETY: the kernel has just opened it for us.

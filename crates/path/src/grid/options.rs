@@ -78,7 +78,7 @@ fn percent(percent: f64) -> Ratio {
     Ratio::new(percent / 100.0).unwrap()
 }
 
-/// The same room in packets, bytes and time, and hardly any.
+/// Limits of about as much in packets, in bytes and in time, and two that leave hardly any room.
 pub fn limits() -> [(&'static str, QueueLimit); 5] {
     let none = QueueLimit::default();
     [

@@ -19,7 +19,7 @@ impl<P: Packet> Link<P> {
         self.propagate_as(Drawn { departs, passage }, now, packet);
     }
 
-    /// The same into a plain pipe, for a packet that `write` writes to where it stays.
+    /// [`propagate`](Self::propagate) into a plain pipe, for a packet that `write` writes to where it stays.
     #[inline(always)]
     pub(super) fn propagate_written(&mut self, now: Time, departs: Time, write: impl FnOnce(&mut P)) {
         while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
@@ -36,7 +36,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The same for a packet whose random numbers have been drawn.
+    /// [`propagate`](Self::propagate) for a packet whose random numbers have been drawn.
     #[inline(always)]
     pub(super) fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: P) {
         let Drawn { departs, passage } = drawn;

@@ -86,7 +86,8 @@ pub(super) fn red(ecn: bool) -> QueueRecipe {
     queue(thresholds(ecn))
 }
 
-/// The same with a bandwidth of its own: that of the link would follow a change of its rate, and a schedule has one mean.
+/// [`red`] with a bandwidth of its own: that of the link would follow a change of its rate, and a schedule has one
+/// mean.
 pub(super) fn red_of_ten_megabits(ecn: bool) -> QueueRecipe {
     queue(Red { bandwidth: Some(Rate::from_bits_per_sec(10_000_000)), ..thresholds(ecn) })
 }

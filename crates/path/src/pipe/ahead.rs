@@ -33,7 +33,7 @@ impl<P: Packet> Pipe<P> {
         self.write_in_time(departs, |place| *place = packet);
     }
 
-    /// The same for a packet that `write` writes to where it stays.
+    /// [`push_in_time`](Self::push_in_time) for a packet that `write` writes to where it stays.
     #[inline(always)]
     pub(crate) fn write_in_time(&mut self, departs: Time, write: impl FnOnce(&mut P)) {
         let arrives = departs + self.base;

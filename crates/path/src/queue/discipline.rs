@@ -30,7 +30,7 @@ pub trait Discipline: Described<LinkContext> {
 pub enum Queue {
     /// First in, first out; an arriving packet that does not fit is dropped.
     DropTail,
-    /// The same behind a gate.
+    /// First in, first out, behind a gate that decides about arriving packets.
     Gated(Box<dyn Gate>),
     /// A queue that keeps its packets.
     Held(Box<dyn Held>),

@@ -85,7 +85,7 @@ impl Buffer {
         self.is_idle || self.fits_behind(now, size, self.occupancy.backlog())
     }
 
-    /// The same for a packet that will have to wait, even where the transmitter is free.
+    /// [`fits`](Self::fits) for a packet that will have to wait, even where the transmitter is free.
     pub fn fits_waiting(&mut self, now: Time, size: u32) -> bool {
         self.fits_behind(now, size, self.occupancy.backlog())
     }
@@ -140,7 +140,7 @@ impl Line {
         self.packets.push_back(packet);
     }
 
-    /// The same where it fits into the buffer.
+    /// Puts an arriving packet at the end if it fits into the buffer.
     ///
     /// # Errors
     /// It does not.

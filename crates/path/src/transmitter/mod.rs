@@ -53,7 +53,7 @@ pub enum LinkRate {
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
     overhead: u64,
-    /// The same once the rate has been set from outside: that of the framing alone.
+    /// What `overhead` becomes once the rate has been set from outside: that of the framing alone.
     framing: u64,
     service: Service,
     /// The rate in force, if it was set from outside.

@@ -146,7 +146,7 @@ pub(crate) struct NodeSpec {
 /// The way back of a link.
 #[derive(Clone, Debug)]
 pub(crate) enum ReverseSpec {
-    /// The same in every respect.
+    /// The way back is like the way there in every respect.
     Symmetric,
     /// What is given; an unlimited, lossless link otherwise.
     Side(Box<Side>),

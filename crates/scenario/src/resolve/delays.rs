@@ -34,7 +34,7 @@ impl ResolvedDelay {
         self.schedule.iter().flat_map(Schedule::values).min().unwrap_or(self.base)
     }
 
-    /// The same with every delay changed by `change`.
+    /// The delay with every value changed by `change`.
     pub(super) fn map(&self, change: impl Fn(Duration) -> Duration) -> ResolvedDelay {
         let schedule = self.schedule.as_ref().map(|schedule| {
             let steps = schedule.steps.iter().map(|(start, delay)| (*start, change(*delay))).collect();

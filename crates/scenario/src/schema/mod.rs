@@ -15,7 +15,7 @@ pub fn json_schema() -> String {
     json_schema_with(dumbbell_cc_family::catalog())
 }
 
-/// The same with the algorithms of `catalog`.
+/// [`json_schema`] with the algorithms of `catalog`.
 pub fn json_schema_with(catalog: &Catalog) -> String {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<File>();
     let mut schema = Value::from(schema);

@@ -133,7 +133,7 @@ impl Engine<'_> {
         self.send_back(&route, packet.because(cause));
     }
 
-    /// The same for an ACK without SACK blocks that answers an arrival.
+    /// Sends an ACK of a receiver that answers an arrival and has no SACK blocks.
     #[inline(always)]
     fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = *self.routes.of(index);
@@ -141,7 +141,8 @@ impl Engine<'_> {
         self.send_back(&route, packet);
     }
 
-    /// The same for one that leaves at `at`, an instant that may lie ahead where the way back [allows](Route::answers_ahead) it.
+    /// Sends an ACK without SACK blocks that leaves at `at`, an instant that may lie ahead where the way back
+    /// [allows](Route::answers_ahead) it.
     #[inline(always)]
     fn acknowledge_ahead(&mut self, index: usize, at: Time, ack: CumulativeAck, cause: Cause) {
         let route = *self.routes.of(index);

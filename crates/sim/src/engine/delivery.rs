@@ -61,7 +61,7 @@ impl Engine<'_> {
         self.any_medium_event(index, packet);
     }
 
-    /// The same for shared media, and for links that may do more to a packet than delay it.
+    /// Moves on what comes out of a shared medium, or of a link that may do more to a packet than delay it.
     #[inline(never)]
     fn any_medium_event(&mut self, index: usize, packet: &mut Packet) {
         if self.delays.is_some() && self.leave_legs(index, packet) {

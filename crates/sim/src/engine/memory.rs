@@ -79,8 +79,8 @@ impl Engine<'_> {
         self.failure.is_some() || self.bounds.cancel.load(Ordering::Relaxed)
     }
 
-    /// The same where many packets are handled at one instant: `packets` more have been, and it looks whenever `until_check` of them
-    /// are done, which begins with [`PACKETS_PER_CHECK`].
+    /// [`must_stop`](Self::must_stop) where many packets are handled at one instant: `packets` more have been, and it
+    /// looks whenever `until_check` of them are done, which begins with [`PACKETS_PER_CHECK`].
     #[inline(always)]
     pub(super) fn must_stop_behind(&mut self, packets: u64, until_check: &mut u64) -> bool {
         *until_check -= packets;

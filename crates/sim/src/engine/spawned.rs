@@ -209,7 +209,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The same for all that are left, when the run is over.
+    /// Counts all spawned flows that are left, when the run is over.
     pub(super) fn count_all_spawned(&mut self) {
         for place in 0..self.traffic.spawned.places.len() {
             if self.traffic.spawned.places[place].state != State::Free {

@@ -272,7 +272,7 @@ proptest! {
         check(&network)?;
     }
 
-    /// The same network with nothing that loses packets: all that was sent long before the end has arrived.
+    /// In a network with nothing that loses packets, all that was sent long before the end has arrived.
     #[test]
     fn without_loss_everything_arrives(mut network in network()) {
         for (forward, back) in &mut network.links {

@@ -1,4 +1,4 @@
-//! The same scenario gives the same bytes, wherever and however often it runs and whatever is recorded.
+//! A scenario always gives identical bytes, wherever and however often it runs and whatever is recorded.
 
 use crate::lab::{Run, scenario};
 use dumbbell_scenario::Scenario;

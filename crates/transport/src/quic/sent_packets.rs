@@ -90,7 +90,7 @@ impl SentPackets {
         if self.has(number) { self.places.get(self.place(number)) } else { None }
     }
 
-    /// The same to change what is known of it.
+    /// A packet, unless it is below the first one in flight, to change what is known of it.
     #[inline]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut Sent> {
         let place = if self.has(number) { self.place(number) } else { return None };

@@ -305,7 +305,7 @@ impl Sender {
         prefetch(&self.stream);
     }
 
-    /// The same for what is not in the sender itself; reads the sender.
+    /// Has the processor fetch what an ACK needs and the sender only points to; reads the sender.
     #[inline(always)]
     pub fn prefetch_rest(&self) {
         self.board.prefetch();

@@ -26,7 +26,7 @@ pub trait Ends {
     fn note_answer(digest: &mut Digest, answer: &Self::Answer);
     /// What the ends show.
     fn note(&self, digest: &mut Digest);
-    /// The same in a few words.
+    /// What the ends show, in a few words.
     fn words(&self) -> String;
     fn sent(&self) -> SenderStats;
     fn received(&self) -> ReceiverStats;

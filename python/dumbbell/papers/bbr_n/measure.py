@@ -60,11 +60,11 @@ class Trial:
     upload: Sequence[float]
     """Of all uploads under load, Mbit/s."""
     download: Sequence[float]
-    """The same of downloads."""
+    """Of all downloads under load, Mbit/s."""
     ping: Sequence[float]
     """From the first to the last second, ms; of several probes the mean."""
     loaded: Sequence[float]
-    """The same under load only, as Flent's distributions take them; a probe that is lost leaves a gap."""
+    """``ping`` under load only, as Flent's distributions take it; a probe that is lost leaves a gap."""
     icmp: Sequence[float]
     """Under load, of the probe without a class."""
 

@@ -73,7 +73,7 @@ def some(cc: str, low: float, high: float) -> Callable[[Paths], dict[str, Runs]]
 
 
 def beside_version_1(cc: str) -> Callable[[Paths], dict[str, list[tuple[Run, ...]]]]:
-    """The same for a version and version 1, at buffers up to 1.5 BDP."""
+    """A version beside each rival, paired with version 1 beside it, at buffers up to 1.5 BDP."""
 
     def pairs(paths: Paths) -> dict[str, list[tuple[Run, ...]]]:
         ours, first = some(cc, 0, 1.5)(paths), some("bbr", 0, 1.5)(paths)

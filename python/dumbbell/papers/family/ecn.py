@@ -80,7 +80,7 @@ def versions(
 
 
 def on_and_off(rtt: str, counts: Sequence[str], *thresholds: str) -> Callable[[Runs], dict[str, list[tuple[Run, ...]]]]:
-    """The same with ECN beside those without."""
+    """Runs of :func:`versions` with ECN, each paired with the one without."""
     on, off = (versions(tail, rtt, counts, *thresholds) for tail in (", ECN", ""))
     return lambda runs: {choice: paired(marked, off(runs)[choice]) for choice, marked in on(runs).items()}
 

@@ -66,7 +66,7 @@ def utilisation(run: Run) -> float:
 
 
 def percent_used(run: Run) -> float:
-    """The same in percent."""
+    """Goodput of all flows over what the bottleneck can carry, in percent."""
     return 100 * utilisation(run)
 
 

@@ -1,4 +1,4 @@
-"""The same load for today's algorithms: fairness, utilisation and loss by buffer and number of flows."""
+"""Today's algorithms over little buffer: fairness, utilisation and loss by buffer and number of flows."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Figure:
         return seeds(self.cases)
 
     def longest(self) -> dict[str, list[Seed]]:
-        """The same, and at the longest round-trip times with an endless queue of the sender's device."""
+        """BBR beside CUBIC, also with an endless queue of the sender's device at the longest round-trip times."""
         return self.seeds() | {"unpaced, endless device queue": seeds(self.endless)["unpaced"]}
 
 

@@ -79,7 +79,7 @@ def recordings(options: Options) -> dict[str, Any]:
 
 
 def announced(options: Options) -> dict[str, Any]:
-    """The same; says so if there are no recordings."""
+    """The settings of :func:`recordings`; says so if there are none."""
     found = recordings(options)
     if not found:
         message = f"rebbr/fig5 runs over a {STAND_IN}.\n{traces.where_from((UPLINK, DOWNLINK))}"

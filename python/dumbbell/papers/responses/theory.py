@@ -50,7 +50,7 @@ class Law:
 
 
 def constant(value: float) -> Callable[[State, Lost], Array]:
-    """The same share of every window."""
+    """A share that is ``value`` for every window."""
     return lambda state, lost: np.full(int(lost.sum()), value)
 
 

@@ -176,7 +176,7 @@ def overshoots_and_settles(seed: Seed) -> bool:
 
 
 def overshooting(view: View) -> str:
-    """The same in numbers."""
+    """What zha-04 says of BBR in case 3, in numbers."""
     late, second, third = (ranged(value)(view.of("BBR", "3")) for value in (late_jain, overshoot(1), overshoot(2)))
     return f"Jain {late}; peak over fair share, flow 2 {second}, flow 3 {third}"
 

@@ -395,7 +395,7 @@ fn the_operating_point_follows_the_connections_segment_size_and_highest_rate() {
     flow.view.max_pacing_rate = u64::MAX;
     flow.ack_one();
     assert_eq!(flow.control.pacing_rate, rate);
-    // The same packets a second in longer packets; the bursts of the budget hold as many bytes as before.
+    // As many packets a second, but longer ones; the bursts of the budget hold as many bytes as before.
     flow.view.mss *= 4;
     flow.ack_one();
     assert!(flow.control.pacing_rate.abs_diff(4 * rate) <= 4, "{} for {rate}", flow.control.pacing_rate);

@@ -174,7 +174,7 @@ fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
     run_with(config, seed, &[])
 }
 
-/// The same with changes at the instants given in nanoseconds.
+/// [`run`] with changes at the instants given in nanoseconds.
 pub(in crate::link) fn run_with(
     config: &LinkConfig,
     seed: u64,
@@ -183,7 +183,8 @@ pub(in crate::link) fn run_with(
     run_flows(config, seed, changes, 1)
 }
 
-/// The same with so many flows, whose packets take turns; of several every other one sends ECT(1) instead of ECT(0).
+/// [`run_with`] for so many flows, whose packets take turns; of several every other one sends ECT(1) instead of
+/// ECT(0).
 fn run_flows(config: &LinkConfig, seed: u64, changes: &[(u64, Change)], flows: u32) -> Result<Run, TestCaseError> {
     let mut link = Link::<TestPacket>::new(config.clone(), Rng::new(seed));
     let mut rng = Rng::new(seed ^ 0xA5A5);

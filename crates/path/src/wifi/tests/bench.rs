@@ -75,7 +75,7 @@ pub(super) fn saturate(channel: &mut Channel, full: &[u16], span: Duration) -> V
     run(channel, full, span, |_, _, _, _| ())
 }
 
-/// The same, with something done about every packet that comes out.
+/// [`saturate`] with `arrived` called for every packet that comes out.
 pub(super) fn run(
     channel: &mut Channel,
     full: &[u16],

@@ -10,7 +10,7 @@ fn mixed(airtime_fairness: bool, uplink: bool) -> [f64; 2] {
     mixed_with_airtime(airtime_fairness, uplink).map(|(frames, _)| frames)
 }
 
-/// The same, with the seconds that they use the channel for.
+/// The frames a second of [`mixed`], each with the seconds that the station uses the channel for.
 fn mixed_with_airtime(airtime_fairness: bool, uplink: bool) -> [(f64, f64); 2] {
     let wifi = |mcs| Wifi { mcs, airtime_fairness, ..of_frames(8) };
     let ends = |station| if uplink { (station, 0) } else { (0, station) };

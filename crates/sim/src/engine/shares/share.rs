@@ -201,7 +201,7 @@ impl<'a> Share<'a> {
         self.numbered_growth(growth)
     }
 
-    /// The same error with the number that a flow has in the whole run.
+    /// `error` with the number that a flow has in the whole run.
     fn numbered(&self, error: RunError) -> RunError {
         match error {
             RunError::Controller { flow, label, algorithm, at, message } => {

@@ -55,7 +55,7 @@ impl Timers {
         self.probes > 0
     }
 
-    /// The same; counts it as sent.
+    /// Whether a probe is to be sent, which then counts as sent.
     #[inline]
     pub fn take_probe(&mut self) -> bool {
         let may_leave = self.has_probe();

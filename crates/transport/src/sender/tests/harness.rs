@@ -146,8 +146,8 @@ impl Scripted {
         Scripted { sender, calls, now: START }
     }
 
-    /// The same with so much data to send that it never ends, and the first window already on its way. Timers fire at the
-    /// tick that they are armed for.
+    /// A connection with so much data to send that it never ends, and the first window already on its way. Timers fire
+    /// at the tick that they are armed for.
     pub fn bulk(cwnd: u32, ssthresh: u32) -> Scripted {
         let mut script =
             Scripted::new(TransportConfig { timer_wheel: false, ..TransportConfig::default() }, cwnd, ssthresh);
