@@ -11,7 +11,7 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes 
           || $(BIN)/pip $(PIP) $(1)
 LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.10 \
           --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
-# The same for cargo as for maturin, or pyo3 would be compiled for each of them.
+# Cargo and maturin share it, or pyo3 would be compiled for each of them.
 PYO3   := PYO3_CONFIG_FILE=$(abspath $(VENV)/pyo3.config)
 BUILD  := $(PYO3) VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet --uv
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -103,7 +103,7 @@ fidelity: $(VENV)/built
 record: $(VENV)/built
 	$(BIN)/python tests/fidelity/fidelity.py --record
 
-# The same in virtual time, on a kernel that is built from its source: make record-virtual LINUX=linux-source-7.2.tar.xz. It needs
+# Records in virtual time, on a kernel that is built from its source: make record-virtual LINUX=linux-source-7.2.tar.xz. It needs
 # flex, bison and bc, no rights and no quiet machine. 20 minutes.
 record-virtual: $(VENV)/built
 	tests/fidelity/virtual/kernel.sh "$(LINUX)"

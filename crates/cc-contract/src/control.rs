@@ -8,8 +8,8 @@ use crate::view::View;
 pub struct Control {
     /// Congestion window in packets (`snd_cwnd`).
     pub cwnd: u32,
-    /// The window in bytes, where a controller counts them; 0: `cwnd` holds. Over QUIC bytes in flight are compared with it,
-    /// headers of QUIC included; TCP looks at `cwnd` alone. A transport that sets `cwnd` itself clears it.
+    /// The window in bytes, where a controller counts them; 0: `cwnd` holds. Over QUIC bytes in flight are compared
+    /// with it, headers of QUIC included; TCP looks at `cwnd` alone. A transport that sets `cwnd` itself clears it.
     pub cwnd_bytes: u64,
     /// Fractional credit towards the next increment of `cwnd` (`snd_cwnd_cnt`).
     pub cwnd_cnt: u32,
@@ -64,7 +64,8 @@ impl Control {
         left
     }
 
-    /// Slow start for `acked` packets if the window is below the threshold; returns those left for congestion avoidance.
+    /// Slow start for `acked` packets if the window is below the threshold; returns those left for congestion
+    /// avoidance.
     #[inline]
     pub fn slow_start_if_below(&mut self, view: &View, acked: u32) -> u32 {
         if self.in_slow_start() { self.slow_start(view, acked) } else { acked }

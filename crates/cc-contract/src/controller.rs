@@ -47,8 +47,8 @@ pub enum EcnMode {
 /// What an ACK looked like to the fast path (`enum tcp_ca_ack_event_flags`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckFlags {
-    /// The ACK was processed on the slow path: the first one, one with SACK blocks or a congestion echo, or with another receive
-    /// window than before.
+    /// The ACK was processed on the slow path: the first one, one with SACK blocks or a congestion echo, or with
+    /// another receive window than before.
     pub slow_path: bool,
     /// The ACK echoes congestion.
     pub ece: bool,
@@ -56,8 +56,8 @@ pub struct AckFlags {
     pub window_update: bool,
 }
 
-/// Which of the hooks that few controllers need a controller has (Linux: the members of `struct tcp_congestion_ops` that
-/// are set). A transport leaves out the others.
+/// Which of the hooks that few controllers need a controller has (Linux: the members of `struct tcp_congestion_ops`
+/// that are set). A transport leaves out the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hooks {
     /// [`Controller::in_ack_event`].
@@ -94,8 +94,8 @@ pub struct Needs {
     /// Marks come back: it has a parameter that means nothing without explicit congestion notification. This one costs
     /// nothing.
     pub marks: bool,
-    /// Over QUIC a reduction is proportional (RFC 6937) in bytes, with packets of at most so many; 0: the sender is silent
-    /// until the reduced window is not full any more. TCP's is always proportional.
+    /// Over QUIC a reduction is proportional (RFC 6937) in bytes, with packets of at most so many; 0: the sender is
+    /// silent until the reduced window is not full any more. TCP's is always proportional.
     pub proportional: u32,
 }
 
@@ -111,13 +111,14 @@ impl Needs {
 /// Every transport keeps to it (`crates/transport/tests/contract.rs` holds it against each of them):
 ///
 /// 1. [`init`](Controller::init) comes first, and once.
-/// 2. [`event`](Controller::event) with [`Event::TxStart`] precedes the first packet, and every packet that leaves while
-///    nothing is in flight. A transport that shrinks the window after idle time says [`Event::CwndRestart`] before.
+/// 2. [`event`](Controller::event) with [`Event::TxStart`] precedes the first packet, and every packet that leaves
+///    while nothing is in flight. A transport that shrinks the window after idle time says [`Event::CwndRestart`]
+///    before.
 /// 3. An ACK is told in this order: [`pkts_acked`](Controller::pkts_acked) if it acknowledges something,
-///    [`in_ack_event`](Controller::in_ack_event), loss detection and changes of state (4 to 8),
-///    and at the end either [`cong_control`](Controller::cong_control), with every ACK, for controllers with
-///    [`full_control`](Controller::full_control), or outside of window reductions [`cong_avoid`](Controller::cong_avoid)
-///    for what it delivered.
+///    [`in_ack_event`](Controller::in_ack_event), loss detection and changes of state (4 to 8), and at the end either
+///    [`cong_control`](Controller::cong_control), with every ACK, for controllers with
+///    [`full_control`](Controller::full_control), or outside of window reductions
+///    [`cong_avoid`](Controller::cong_avoid) for what it delivered.
 /// 4. [`packet_lost`](Controller::packet_lost) comes once for each packet, right after [`View::lost`] has counted it.
 /// 5. A reduction begins with [`ssthresh`](Controller::ssthresh), whose answer becomes the threshold, followed by
 ///    [`set_state`](Controller::set_state) with [`CaState::Cwr`] or [`CaState::Recovery`]. It is not asked for again
@@ -125,9 +126,9 @@ impl Needs {
 /// 6. A collapse of the window (a retransmission timeout; QUIC's persistent congestion) is `ssthresh` and
 ///    [`Event::Loss`], both left out where a reduction is under way already, and `set_state` with [`CaState::Loss`].
 ///    The transport has set the smallest window then; a controller with full control gets its own back when that ends.
-/// 7. The end of a reduction is `set_state` with [`CaState::Open`] and, without full control, [`Event::CompleteCwr`], in
-///    either order. Over QUIC it comes to controllers with full control after the `cong_control` of the ACK that ends the
-///    period, because that ACK also ends the round that the first loss began.
+/// 7. The end of a reduction is `set_state` with [`CaState::Open`] and, without full control, [`Event::CompleteCwr`],
+///    in either order. Over QUIC it comes to controllers with full control after the `cong_control` of the ACK that
+///    ends the period, because that ACK also ends the round that the first loss began.
 /// 8. [`undo_cwnd`](Controller::undo_cwnd) is asked when a reduction proves spurious, before `set_state` with
 ///    [`CaState::Open`], which is left out where the reduction is over.
 ///
@@ -175,9 +176,9 @@ pub trait Controller: Any + Send {
     /// Window growth for an ACK that delivered `acked` packets outside of a reduction.
     fn cong_avoid(&mut self, _view: &View, _control: &mut Control, _acked: u32) {}
 
-    /// Whether the window has to be reduced now, without a loss or a mark (`tcp_enter_cwr`, called by a controller). Asked
-    /// after each [`cong_avoid`](Controller::cong_avoid), of controllers that [need](Controller::needs) it; a reduction
-    /// follows as in 5 of the order of calls, unless one is under way.
+    /// Whether the window has to be reduced now, without a loss or a mark (`tcp_enter_cwr`, called by a controller).
+    /// Asked after each [`cong_avoid`](Controller::cong_avoid), of controllers that [need](Controller::needs) it; a
+    /// reduction follows as in 5 of the order of calls, unless one is under way.
     fn begins_reduction(&mut self) -> bool {
         false
     }
@@ -185,18 +186,18 @@ pub trait Controller: Any + Send {
     /// The main hook of controllers with full control: once per ACK, after the state machine ran.
     fn cong_control(&mut self, _view: &View, _control: &mut Control, _sample: &RateSample) {}
 
-    /// What the timestamps of an ACK say that [`pkts_acked`](Controller::pkts_acked) is about to tell of, in milliseconds: the
-    /// receiver's clock when it left, and the sender's when what it answers left (`rcv_tsval`, `rcv_tsecr`). Where segments
-    /// carry timestamps, and for controllers that [need](Controller::needs) them.
+    /// What the timestamps of an ACK say that [`pkts_acked`](Controller::pkts_acked) is about to tell of, in
+    /// milliseconds: the receiver's clock when it left, and the sender's when what it answers left (`rcv_tsval`,
+    /// `rcv_tsecr`). Where segments carry timestamps, and for controllers that [need](Controller::needs) them.
     fn ack_timestamps(&mut self, _value_ms: u32, _echo_ms: u32) {}
 
-    /// An ACK that came while packets were outstanding cleaned `acked` of them out of the queue, a duplicate none; `rtt_us` is -1
-    /// when it gives no round-trip time, `in_flight` counts the packets that were delivered since the newest of them was sent:
-    /// those in flight then (`struct ack_sample`).
+    /// An ACK that came while packets were outstanding cleaned `acked` of them out of the queue, a duplicate none;
+    /// `rtt_us` is -1 when it gives no round-trip time, `in_flight` counts the packets that were delivered since the
+    /// newest of them was sent: those in flight then (`struct ack_sample`).
     fn pkts_acked(&mut self, _view: &View, _control: &mut Control, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
 
-    /// Every ACK that is not older than an earlier one, after [`pkts_acked`](Controller::pkts_acked) and before losses are looked
-    /// for (`tcp_in_ack_event`).
+    /// Every ACK that is not older than an earlier one, after [`pkts_acked`](Controller::pkts_acked) and before losses
+    /// are looked for (`tcp_in_ack_event`).
     fn in_ack_event(&mut self, _view: &View, _control: &mut Control, _flags: AckFlags) {}
 
     /// `view.lost` has just been increased for a packet sent with these snapshots (in flight when sent, losses
@@ -230,14 +231,14 @@ pub trait Controller: Any + Send {
     }
 
     /// What made this controller unable to go on: an exception in a script, a model that went astray. The run ends with
-    /// it. Nobody looks after every call, so a controller that has failed must do nothing until then; and nobody looks at
-    /// all where [`hooks`](Controller::hooks) leaves this one out.
+    /// it. Nobody looks after every call, so a controller that has failed must do nothing until then; and nobody looks
+    /// at all where [`hooks`](Controller::hooks) leaves this one out.
     fn fault(&self) -> Option<&Fault> {
         None
     }
 
-    /// Names of the values [`observe`](Controller::observe) writes, with units (`bw_mbps`, `min_rtt_ms`). Asked for once,
-    /// before the connection is established.
+    /// Names of the values [`observe`](Controller::observe) writes, with units (`bw_mbps`, `min_rtt_ms`). Asked for
+    /// once, before the connection is established.
     fn observables(&self) -> Vec<Cow<'static, str>> {
         Vec::new()
     }

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! What a controller is called with and may change is in `controller.rs`, `view.rs` and `control.rs`; what it is built from in
-//! `algorithm.rs` and `parameters.rs`.
+//! What a controller is called with and may change is in `controller.rs`, `view.rs` and `control.rs`; what it is built
+//! from in `algorithm.rs` and `parameters.rs`.
 
 mod algorithm;
 mod control;

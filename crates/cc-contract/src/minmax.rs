@@ -79,8 +79,8 @@ impl MaxFilter {
     }
 }
 
-/// A coarser windowed maximum: two slots that take turns, each a window long, so that a value stays for one to two windows
-/// (`extra_acked` in Linux's BBR).
+/// A coarser windowed maximum: two slots that take turns, each a window long, so that a value stays for one to two
+/// windows (`extra_acked` in Linux's BBR).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotFilter {
     /// The maxima of the two.

@@ -1,8 +1,8 @@
 //! BBR-ACD: tells losses of congestion from random ones by round-trip times.
 //!
 //! A drop-tail queue that overflows holds the round-trip time at its maximum: several samples in a row are alike and
-//! above the minimum. A loss at such a time is taken for congestion and cuts the window; other losses do not. The paper,
-//! its kernel code and its ns-3 code each do something else with that, so each is a rule of its own.
+//! above the minimum. A loss at such a time is taken for congestion and cuts the window; other losses do not. The
+//! paper, its kernel code and its ns-3 code each do something else with that, so each is a rule of its own.
 
 use crate::ns3;
 use dumbbell_cc::bbr1::{Core, Mode, Rules};

@@ -1,9 +1,10 @@
-//! CUBIC and Reno as Chromium's QUIC has them (`TcpCubicSenderBytes`, `CubicBytes`): windows in bytes, in units of 1460.
+//! CUBIC and Reno as Chromium's QUIC has them (`TcpCubicSenderBytes`, `CubicBytes`): windows in bytes, in units of
+//! 1460.
 //!
 //! What differs from Linux:
 //!
-//! * The window is a number of bytes, whatever the size of the packets. Growth is in units of 1460 bytes, so that a sender
-//!   of smaller packets grows by more than a packet where Linux would grow by one.
+//! * The window is a number of bytes, whatever the size of the packets. Growth is in units of 1460 bytes, so that a
+//!   sender of smaller packets grows by more than a packet where Linux would grow by one.
 //! * A packet may leave as long as fewer bytes than the window are in flight: the last one goes beyond it.
 //! * CUBIC moves to its target with every ACK, by at most half of what the ACK acknowledges, instead of counting ACKs
 //!   towards the next packet; and where Reno's estimate is larger, it adopts that at once.
@@ -11,8 +12,9 @@
 //! * N emulated connections (two by default) lose one at a time: `(N - 1 + beta) / N` of the window remains, and growth
 //!   is that of N connections.
 //! * HyStart ends slow start by delay alone.
-//! * In recovery packets leave in proportion to what is delivered, counted in bytes, and the first one at once: recovery
-//!   takes one round trip, and not the time that it takes until the reduced window is not full any more besides.
+//! * In recovery packets leave in proportion to what is delivered, counted in bytes, and the first one at once:
+//!   recovery takes one round trip, and not the time that it takes until the reduced window is not full any more
+//!   besides.
 
 use dumbbell_cc::parameters::{Factor, Invalid, ParameterSet};
 use dumbbell_cc::{Algorithm, CaState, Control, Controller, Event, Hooks, Needs, View};

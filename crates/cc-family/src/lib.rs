@@ -9,10 +9,10 @@
 //! | `cubic_bytes` | CUBIC and Reno of Chromium's QUIC, which count bytes |
 //! | `acd` | BBR-ACD: its paper, its kernel code, its ns-3 code |
 //!
-//! A family is the parameters that choose its rules, the state that these need, and functions that
-//! [`FamilyRules`] calls where Linux decides otherwise ([`dumbbell_cc::bbr1::Rules`]). Rules of different families mix,
-//! since some variants are mixtures; a BBR without any of them runs Linux's code alone. `cubic_bytes` is no family of BBR's,
-//! but a controller of its own.
+//! A family is the parameters that choose its rules, the state that these need, and functions that [`FamilyRules`]
+//! calls where Linux decides otherwise ([`dumbbell_cc::bbr1::Rules`]). Rules of different families mix, since some
+//! variants are mixtures; a BBR without any of them runs Linux's code alone. `cubic_bytes` is no family of BBR's, but a
+//! controller of its own.
 
 pub mod acd;
 mod bbr;

@@ -82,9 +82,9 @@ pub enum Recovery {
     Quic,
     /// As `linux`, but in fast recovery alone: losses elsewhere leave the window as it is (ns-3).
     Ns3,
-    /// As the port that ns-3's BBR grew from: what an ACK finds lost is subtracted in every state, packets are conserved
-    /// for the first ACK of fast recovery only, and its end sets the window to the initial threshold, which is infinite:
-    /// the next ACK's addition wraps around to the smallest window.
+    /// As the port that ns-3's BBR grew from: what an ACK finds lost is subtracted in every state, packets are
+    /// conserved for the first ACK of fast recovery only, and its end sets the window to the initial threshold, which
+    /// is infinite: the next ACK's addition wraps around to the smallest window.
     #[serde(rename = "ns3_2018")]
     Ns3Of2018,
     /// No conservation; a loss while the round-trip times reveal congestion halves the window, to at most one BDP, once
@@ -93,8 +93,8 @@ pub enum Recovery {
     /// No conservation; if the ACK that begins a recovery reveals congestion, every ACK of the round halves the window,
     /// to at most one BDP (BBR-ACD's kernel code).
     AcdKernel,
-    /// The window is halved with every ACK of a recovery, and its gain is one until the next state (BBR-ACD's ns-3 code,
-    /// which never uses what it detects).
+    /// The window is halved with every ACK of a recovery, and its gain is one until the next state (BBR-ACD's ns-3
+    /// code, which never uses what it detects).
     AcdNs3,
 }
 

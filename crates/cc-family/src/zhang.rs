@@ -1,5 +1,5 @@
-//! The variants that Zhang's study compares: BBR' drains until the queue is gone, BBRPlus has cycles of random length, BBR+
-//! allows for varying round-trip times, Tsunami halves its way into PROBE_RTT.
+//! The variants that Zhang's study compares: BBR' drains until the queue is gone, BBRPlus has cycles of random length,
+//! BBR+ allows for varying round-trip times, Tsunami halves its way into PROBE_RTT.
 
 use dumbbell_cc::bbr1::{Core, Rules};
 use dumbbell_cc::parameters::Gain;

@@ -1,8 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
-//! One file or folder an algorithm. Each offers its concrete type for those who want it alone. The contract that they keep
-//! is `dumbbell-cc-contract`, which this crate hands on. What papers and other stacks
-//! change about BBR is in `dumbbell-cc-family`, with the CUBIC and the Reno of Chromium's QUIC.
+//! One file or folder an algorithm. Each offers its concrete type for those who want it alone. The contract that they
+//! keep is `dumbbell-cc-contract`, which this crate hands on. What papers and other stacks change about BBR is in
+//! `dumbbell-cc-family`, with the CUBIC and the Reno of Chromium's QUIC.
 
 mod basis;
 pub mod bbr1;

@@ -36,7 +36,8 @@ impl Side {
     }
 }
 
-/// Lets a full window be acknowledged `rounds` times, packet by packet, without a round-trip time; 100 ms pass each time.
+/// Lets a full window be acknowledged `rounds` times, packet by packet, without a round-trip time; 100 ms pass each
+/// time.
 pub(crate) fn grow_for_rounds(controller: &mut dyn Controller, c: &mut Side, rounds: u32) {
     for _ in 0..rounds {
         c.pass(Duration::from_millis(100));

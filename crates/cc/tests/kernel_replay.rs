@@ -58,9 +58,9 @@ fn event(number: u32) -> Event {
 
 /// The kernel's sequence numbers, which are modulo 2^32 and begin anywhere, as positions, which only grow.
 ///
-/// Before `init` the private state is all zeros, and CUBIC compares sequence numbers with a zero that is none: whether the
-/// connection's first one lies after it (`after()`), its absolute value decides. So positions begin at 1 where it does, and
-/// at 0 where it does not; a recorded zero stays one.
+/// Before `init` the private state is all zeros, and CUBIC compares sequence numbers with a zero that is none: whether
+/// the connection's first one lies after it (`after()`), its absolute value decides. So positions begin at 1 where it
+/// does, and at 0 where it does not; a recorded zero stays one.
 #[derive(Clone, Copy, Debug)]
 struct Positions {
     first_seq: u32,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// What an action moves, and how far. Actions lie between -1 and 1, and others count as these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lever {
-    /// The pacing rate: an action a ≥ 0 multiplies it by 1 + scale × a, one below 0 divides it by 1 − scale × a (Jay et al.,
-    /// ICML 2019, section 4.1, where actions have no bounds and the scale is 0.025).
+    /// The pacing rate: an action a ≥ 0 multiplies it by 1 + scale × a, one below 0 divides it by 1 − scale × a (Jay et
+    /// al., ICML 2019, section 4.1, where actions have no bounds and the scale is 0.025).
     Rate {
         /// How far an action of 1 moves it.
         scale: f64,

@@ -1,8 +1,8 @@
 //! Settings that are drawn anew for every episode.
 //!
 //! An experiment is resolved once. Some keys of `[path]` are then set in the resolved scenario itself, which takes
-//! microseconds; whether that gives what resolving again gives is tried when the draws are made, at the ends and in the middle of
-//! all ranges. Where it does not, and for every other key, the file is resolved again.
+//! microseconds; whether that gives what resolving again gives is tried when the draws are made, at the ends and in the
+//! middle of all ranges. Where it does not, and for every other key, the file is resolved again.
 
 use crate::GymError;
 use dumbbell_path::loss::Bernoulli;

@@ -91,8 +91,8 @@ impl Feature {
         ALL.iter().find(|feature| feature.name == name).copied()
     }
 
-    /// Those of a published agent, and how many intervals it remembers: Aurora (Jay et al., ICML 2019, section 4.1), Orca
-    /// (Abbasloo et al., SIGCOMM 2020, section 4.2).
+    /// Those of a published agent, and how many intervals it remembers: Aurora (Jay et al., ICML 2019, section 4.1),
+    /// Orca (Abbasloo et al., SIGCOMM 2020, section 4.2).
     pub fn preset(name: &str) -> Option<(Vec<Feature>, usize)> {
         let (names, history): (&[&str], usize) = match name {
             "aurora" => (&["rtt_gradient", "rtt_ratio", "send_ratio"], 10),

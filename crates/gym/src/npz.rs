@@ -40,7 +40,8 @@ impl<'b> Arrays<'b> {
         }
     }
 
-    /// The shape and the numbers of an array of single or double precision, row by row; none where there is no such name.
+    /// The shape and the numbers of an array of single or double precision, row by row; none where there is no such
+    /// name.
     pub fn numbers(&mut self, name: &str) -> Result<Option<Numbers>, String> {
         let Some(Stored { kind, shape, data }) = self.stored(name)? else { return Ok(None) };
         #[expect(clippy::cast_possible_truncation, reason = "networks have single precision")]

@@ -1,6 +1,6 @@
-//! A trained agent as an algorithm: `cc = { policy = "agent.npz" }`. A file of NumPy holds the layers of a network and, as
-//! JSON, what it sees and does; everything is evaluated here, without Python. Files of other formats are made such files by a
-//! [`Converter`].
+//! A trained agent as an algorithm: `cc = { policy = "agent.npz" }`. A file of NumPy holds the layers of a network and,
+//! as JSON, what it sees and does; everything is evaluated here, without Python. Files of other formats are made such
+//! files by a [`Converter`].
 
 use crate::agent::Agent;
 use crate::npz::Arrays;

@@ -6,8 +6,8 @@ use crate::monitor::Interval;
 /// How an interval is valued.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reward {
-    /// 10 × throughput (packets a second) − 1000 × latency (seconds) − 2000 × share of packets lost (Jay et al., ICML 2019,
-    /// section 4.1).
+    /// 10 × throughput (packets a second) − 1000 × latency (seconds) − 2000 × share of packets lost (Jay et al., ICML
+    /// 2019, section 4.1).
     Aurora,
     /// Power, throughput less losses over delay, as a share of the best that was seen: (thr − ζ × loss) / delay over
     /// thr_max / d_min, where a delay up to β × d_min counts as d_min (Abbasloo et al., SIGCOMM 2020, section 4.2).

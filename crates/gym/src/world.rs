@@ -148,8 +148,8 @@ impl World {
         self.run.as_ref().map_or(Time::ZERO, Stepper::now)
     }
 
-    /// Begins another episode: with draws and random events of `seed`, or of the next one of this world. The connections
-    /// of all agents are there then, and one interval has passed.
+    /// Begins another episode: with draws and random events of `seed`, or of the next one of this world. The
+    /// connections of all agents are there then, and one interval has passed.
     ///
     /// # Errors
     /// The experiment refuses what is drawn, or a connection does not come about.

@@ -1,9 +1,9 @@
 //! The contract between Dumbbell and an algorithm in a library of its own: `dumbbell_cc.h` for Rust.
 //!
-//! Implement [`Algorithm`] and write `export!(YourType);`. This file needs nothing but the standard library, and whatever is
-//! unsafe in your project is in it. The order of the calls is that of Linux's `struct tcp_congestion_ops`; counts are packets
-//! unless a name says otherwise. An algorithm decides from what it is given alone: no clock, no file, no random numbers but
-//! those that follow from the seed.
+//! Implement [`Algorithm`] and write `export!(YourType);`. This file needs nothing but the standard library, and
+//! whatever is unsafe in your project is in it. The order of the calls is that of Linux's `struct tcp_congestion_ops`;
+//! counts are packets unless a name says otherwise. An algorithm decides from what it is given alone: no clock, no
+//! file, no random numbers but those that follow from the seed.
 
 #![allow(dead_code)]
 
@@ -33,7 +33,8 @@ pub const CWND_RESTART: u32 = 1;
 pub const COMPLETE_CWR: u32 = 2;
 /// A retransmission timeout.
 pub const TIMEOUT: u32 = 3;
-/// Bits of [`Algorithm::FLAGS`]: it owns the window in every state, and [`Algorithm::cong_control`] is called with every ACK.
+/// Bits of [`Algorithm::FLAGS`]: it owns the window in every state, and [`Algorithm::cong_control`] is called with
+/// every ACK.
 pub const FULL_CONTROL: u32 = 1;
 /// It asks the sender to pace.
 pub const WANTS_PACING: u32 = 2;
@@ -267,8 +268,8 @@ pub trait Algorithm: Sized {
     fn cong_avoid(&mut self, _view: &View, _control: &mut Control, _acked: u32) {}
     /// Every ACK, with [`FULL_CONTROL`].
     fn cong_control(&mut self, _view: &View, _control: &mut Control, _sample: &Sample) {}
-    /// An ACK took `acked` packets out of the queue; `rtt_us` is -1 without a round-trip time; so many were in flight when
-    /// the newest of them was sent.
+    /// An ACK took `acked` packets out of the queue; `rtt_us` is -1 without a round-trip time; so many were in flight
+    /// when the newest of them was sent.
     fn pkts_acked(&mut self, _view: &View, _control: &mut Control, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
     /// A packet that was sent with so many in flight has just been counted in [`View::lost`].
     fn packet_lost(&mut self, _view: &View, _control: &mut Control, _tx_in_flight: u32) {}
@@ -285,8 +286,8 @@ pub trait Algorithm: Sized {
 /// What is exported of an algorithm. A panic ends the process, as it does wherever it would leave Rust.
 pub struct Exported<A>(std::marker::PhantomData<A>);
 
-// SAFETY: Dumbbell hands each function the state that `create` returned, until it is given to `destroy`, in one call at a time,
-// and structs of the sizes that both sides have agreed upon.
+// SAFETY: Dumbbell hands each function the state that `create` returned, until it is given to `destroy`, in one call at
+// a time, and structs of the sizes that both sides have agreed upon.
 impl<A: Algorithm> Exported<A> {
     /// The algorithm as the header describes it.
     pub const TABLE: Table = Table {

@@ -1,5 +1,5 @@
-//! Algorithms whose functions somebody has made at run time: they read and write the engine's own structs, whose layout they are
-//! told, so that a call copies nothing.
+//! Algorithms whose functions somebody has made at run time: they read and write the engine's own structs, whose layout
+//! they are told, so that a call copies nothing.
 
 use dumbbell_cc::{CaState, Control, LostPacket, RateSample, View};
 use dumbbell_units::{Rng, Time};
@@ -77,8 +77,9 @@ type Function = unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void, *c
 pub struct Entry(Function);
 
 impl Entry {
-    /// The function at an address. It must have been made after [`layouts`], with state, view, control, sample or loss, and frame
-    /// as pointers and a status of 32 bits, and stay as long as it is called: whoever runs code of one's own trusts it.
+    /// The function at an address. It must have been made after [`layouts`], with state, view, control, sample or loss,
+    /// and frame as pointers and a status of 32 bits, and stay as long as it is called: whoever runs code of one's own
+    /// trusts it.
     pub fn at(address: usize) -> Option<Entry> {
         // SAFETY: as the documentation says; a null pointer becomes `None`.
         let function = unsafe {
@@ -217,8 +218,8 @@ fn at<T>(address: u64) -> *mut T {
 }
 
 extern "C" fn below(random: u64, bound: u32) -> u32 {
-    // SAFETY: functions take their addresses from the frame with which they are called, and nobody else uses what is there
-    // meanwhile; here and below.
+    // SAFETY: functions take their addresses from the frame with which they are called, and nobody else uses what is
+    // there meanwhile; here and below.
     unsafe { &mut *at::<Rng>(random) }.below(bound)
 }
 
@@ -324,7 +325,8 @@ pub fn functions() -> [(&'static str, usize); 6] {
 mod tests {
     use super::*;
 
-    /// Adds the first argument to the window, half a packet to its fraction, and the state to what it answers; fails at 13.
+    /// Adds the first argument to the window, half a packet to its fraction, and the state to what it answers; fails at
+    /// 13.
     unsafe extern "C" fn grow(
         state: *mut c_void,
         view: *const c_void,

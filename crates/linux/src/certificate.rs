@@ -17,7 +17,8 @@ use std::time::Instant;
 
 /// A delivery that is so late in the measured interval voids the run.
 const VOID_STALL: Duration = Duration::from_millis(10);
-/// The lateness that one delivery in a thousand may exceed: this, or the share of the shortest base RTT, if that is more.
+/// The lateness that one delivery in a thousand may exceed: this, or the share of the shortest base RTT, if that is
+/// more.
 const TOLERANCE: Duration = Duration::from_millis(1);
 const TOLERATED_SHARE: f64 = 0.025;
 
@@ -78,7 +79,8 @@ pub struct FlowNotes {
     pub rwnd_limited_s: f64,
     /// Of them, limited by the send buffer.
     pub sndbuf_limited_s: f64,
-    /// Modes and phases of PROBE_BW that our own BBR has gone through, the shortest too: the program itself keeps count.
+    /// Modes and phases of PROBE_BW that our own BBR has gone through, the shortest too: the program itself keeps
+    /// count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<&'static str>,
 }
@@ -155,8 +157,9 @@ impl Certificate {
     }
 }
 
-/// Whether the sockets of this host, or of others together with them, took more than `tcp_mem[1]`: then no receive window grows, and
-/// one that is asked for beside little room shrinks to four segments (`tcp_enter_memory_pressure`, `tcp_adjust_rcv_ssthresh`).
+/// Whether the sockets of this host, or of others together with them, took more than `tcp_mem[1]`: then no receive
+/// window grows, and one that is asked for beside little room shrinks to four segments (`tcp_enter_memory_pressure`,
+/// `tcp_adjust_rcv_ssthresh`).
 fn was_short_of_memory(counters: &BTreeMap<String, u64>) -> bool {
     counters.get("TCPMemoryPressures").is_some_and(|&times| times > 0)
 }

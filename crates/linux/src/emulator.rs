@@ -1,9 +1,9 @@
 //! The emulator: one thread that carries the packets of real sockets through the links of a scenario.
 //!
 //! It is the simulator's event loop with another clock. Links work in the time of the run: a packet enters one at the
-//! instant at which it was read, and everything that follows from it happens at the instant that the links say. Only the
-//! last step, handing the packet to the other host, happens when the thread gets to it, and how late that is goes into the
-//! certificate. So lateness never adds up, and rates hold whatever the machine does.
+//! instant at which it was read, and everything that follows from it happens at the instant that the links say. Only
+//! the last step, handing the packet to the other host, happens when the thread gets to it, and how late that is goes
+//! into the certificate. So lateness never adds up, and rates hold whatever the machine does.
 //!
 //! One packet is read from each host between two looks at what is due, so that bursts of arrivals do not hold up
 //! departures, nor the other way round.
@@ -378,8 +378,8 @@ impl<'a> Emulator<'a> {
         self.slots.give_back(packet.slot);
     }
 
-    /// Counts a packet of a flow that reaches a host at `due`. Returns whether it brings the very next bytes to a reader who
-    /// has read everything before.
+    /// Counts a packet of a flow that reaches a host at `due`. Returns whether it brings the very next bytes to a
+    /// reader who has read everything before.
     fn count_delivered(&mut self, packet: &Packet, due: Time) -> bool {
         let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
         let Some(header) = Header::read(bytes) else { return false };

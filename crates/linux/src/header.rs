@@ -65,8 +65,8 @@ impl Header {
         self.payload == 0 && self.flags & (SYN | FIN | RST | ACK) == ACK
     }
 
-    /// What the simulator takes such a packet for. A packet without data `from_sender`, from an end to which nobody sends data, is
-    /// of the handshake, also where it is an ACK.
+    /// What the simulator takes such a packet for. A packet without data `from_sender`, from an end to which nobody
+    /// sends data, is of the handshake, also where it is an ACK.
     pub fn class(&self, from_sender: bool) -> Class {
         if self.payload > 0 {
             Class::Data

@@ -23,8 +23,8 @@ const DEVICE: &str = "path0";
 /// Every namespace has it, and programs may rely on it.
 const LOOPBACK: u32 = 1;
 const LOOPBACK_MTU: u32 = 65_536;
-/// Packets that the device holds for the emulator: more than a window of the largest path here, so that nothing is dropped
-/// but by links.
+/// Packets that the device holds for the emulator: more than a window of the largest path here, so that nothing is
+/// dropped but by links.
 const QUEUE_LENGTH: u32 = 20_000;
 /// The port of the first flow; the others follow.
 pub const FIRST_PORT: u16 = 10_000;

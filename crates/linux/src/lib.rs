@@ -2,8 +2,8 @@
 #![cfg(target_os = "linux")]
 //!
 //! Where to look: `host.rs` makes the namespaces and `settings.rs` says what they are set to, `emulator.rs` carries the
-//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `bpf` loads our own
-//! algorithms into the kernel. Only `sys.rs` and `sys/bpf.rs` have unsafe code.
+//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `bpf` loads our
+//! own algorithms into the kernel. Only `sys.rs` and `sys/bpf.rs` have unsafe code.
 
 mod bpf;
 mod certificate;
@@ -146,8 +146,8 @@ impl FlowShared {
     }
 }
 
-/// Runs a scenario on the kernel's TCP, in real time. `sysctls` are set in both namespaces, after those that follow from the
-/// scenario.
+/// Runs a scenario on the kernel's TCP, in real time. `sysctls` are set in both namespaces, after those that follow
+/// from the scenario.
 ///
 /// # Errors
 /// The kernel cannot do what the scenario asks for, the machine forbids what is needed, or the run was cancelled.
@@ -236,8 +236,8 @@ fn is_light(scenario: &Scenario) -> bool {
     scenario.flows.iter().map(bound).fold(0, u64::saturating_add) <= LIGHT_BITS_PER_SEC
 }
 
-/// Waits for the end of the run, notes now and then how far it is, and stops applications whose time has come. False if the
-/// run was cancelled.
+/// Waits for the end of the run, notes now and then how far it is, and stops applications whose time has come. False if
+/// the run was cancelled.
 fn attend(
     scenario: &Scenario,
     senders: &[OwnedFd],

@@ -1,9 +1,9 @@
 //! Round-trip times of a connection, measured from its packets in the way in which the kernel measures them.
 //!
 //! `tcp_info` shows a smoothed time and no samples. What leaves the sender and what comes back to it gives them: an ACK
-//! that advances gives the age of the last segment that it newly covers, one with new selective acknowledgements that of
-//! the last segment which it acknowledges so (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`). Segments that were sent twice
-//! give none; where an ACK advances and covers no other, the echoed timestamp tells, in whole milliseconds
+//! that advances gives the age of the last segment that it newly covers, one with new selective acknowledgements that
+//! of the last segment which it acknowledges so (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`). Segments that were sent
+//! twice give none; where an ACK advances and covers no other, the echoed timestamp tells, in whole milliseconds
 //! (`tcp_rtt_tsopt_us`).
 
 use dumbbell_transport::Timestamp;

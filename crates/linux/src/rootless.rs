@@ -4,8 +4,8 @@ use crate::{RunError, sys};
 use rustix::process::{getgid, getuid};
 use std::fs;
 
-/// Makes the calling process root of a user namespace of its own, in which it may make network namespaces; files that it
-/// writes still belong to its user. The process must have one thread only: call it before anything else.
+/// Makes the calling process root of a user namespace of its own, in which it may make network namespaces; files that
+/// it writes still belong to its user. The process must have one thread only: call it before anything else.
 ///
 /// # Errors
 /// The machine forbids user namespaces, or there is another thread.

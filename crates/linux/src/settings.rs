@@ -1,7 +1,7 @@
 //! What `transport` says, as the running kernel wants it, and what no kernel can do.
 //!
-//! Parameters that the kernel has as sysctls of a namespace are set whether they were given or not, so that a machine's own
-//! settings do not leak in. Every other parameter that does not have its default value is refused by its name.
+//! Parameters that the kernel has as sysctls of a namespace are set whether they were given or not, so that a machine's
+//! own settings do not leak in. Every other parameter that does not have its default value is refused by its name.
 
 use crate::clock::hz;
 use crate::kernel::version;

@@ -143,8 +143,9 @@ fn attend(side: Side, host: &Host, words: &[String], is_over: impl Fn() -> bool)
     }
 }
 
-/// Sends a signal to a program, and on the other side to what it has started. It may have ended by itself just now. `first` is the
-/// process [beside it](sys::keep_together), which ends the program and all that it has started when it is killed.
+/// Sends a signal to a program, and on the other side to what it has started. It may have ended by itself just now.
+/// `first` is the process [beside it](sys::keep_together), which ends the program and all that it has started when it
+/// is killed.
 fn send(side: Side, first: &Child, signal: Signal) {
     let first = first.id();
     let pid = |number: u32| i32::try_from(number).ok().and_then(Pid::from_raw);

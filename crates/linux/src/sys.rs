@@ -62,8 +62,8 @@ pub fn schedule_first(priority: i32) -> io::Result<()> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets the calling thread run soon after it wakes up, without real-time priority: the best niceness that it may have, and
-/// the shortest slice, which lets it interrupt threads that have longer ones.
+/// Lets the calling thread run soon after it wakes up, without real-time priority: the best niceness that it may have,
+/// and the shortest slice, which lets it interrupt threads that have longer ones.
 pub fn schedule_soon() -> io::Result<()> {
     /// `struct sched_attr`, as far as it says something about ordinary threads.
     #[repr(C)]
@@ -91,23 +91,24 @@ pub fn schedule_soon() -> io::Result<()> {
             deadline: 0,
             period: 0,
         };
-        // SAFETY: the structure has the layout and the size that it says and lives while it is read; 0 is the calling thread.
+        // SAFETY: the structure has the layout and the size that it says and lives while it is read; 0 is the calling
+        // thread.
         let status = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
         if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
     attempt(-20).or_else(|_| attempt(0))
 }
 
-/// Lets the programs that the calling thread starts from now on have process numbers of their own. The first of them is to be
-/// started by [`keep_together`].
+/// Lets the programs that the calling thread starts from now on have process numbers of their own. The first of them is
+/// to be started by [`keep_together`].
 pub fn unshare_processes() -> io::Result<()> {
     // SAFETY: only unsharing the table of descriptors can break what safe code relies on.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWPID) }.map_err(io::Error::from)
 }
 
-/// Lets a program, and all that it has started by then, end when the thread that starts it does, however it does, or when the
-/// program ends. The thread must have [process numbers](unshare_processes) for them: a process beside the program is the first of
-/// them, and the kernel ends the others with it.
+/// Lets a program, and all that it has started by then, end when the thread that starts it does, however it does, or
+/// when the program ends. The thread must have [process numbers](unshare_processes) for them: a process beside the
+/// program is the first of them, and the kernel ends the others with it.
 pub fn keep_together(command: &mut Command) {
     // SAFETY: between fork and exec nothing but system calls are made, which allocate nothing and take no lock.
     unsafe {
@@ -125,8 +126,8 @@ pub fn keep_together(command: &mut Command) {
     }
 }
 
-/// Shows the calling process, the first of its numbers, and those that it starts what has these numbers in `/proc`. Where that may
-/// not be, they see what everybody sees.
+/// Shows the calling process, the first of its numbers, and those that it starts what has these numbers in `/proc`.
+/// Where that may not be, they see what everybody sees.
 fn show_own_processes() {
     let nothing = std::ptr::null();
     // SAFETY: the names end with a zero and live while they are read; the calls change mounts of this process alone.

@@ -106,8 +106,8 @@ impl BbrInfo {
         })
     }
 
-    /// The phase, which the gains give away (`tcp_bbr.c`): STARTUP has both high, DRAIN only that of the window, PROBE_RTT
-    /// none, and PROBE_BW has a window of two.
+    /// The phase, which the gains give away (`tcp_bbr.c`): STARTUP has both high, DRAIN only that of the window,
+    /// PROBE_RTT none, and PROBE_BW has a window of two.
     pub fn mode(&self) -> &'static str {
         match (self.pacing_gain, self.cwnd_gain) {
             (_, gain) if gain == 2 * BbrInfo::UNIT => "probe_bw",

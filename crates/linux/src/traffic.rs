@@ -1,8 +1,8 @@
 //! The applications: a thread that writes and one that reads for every flow, as programs do.
 //!
-//! They run soon after they wake up, and how soon goes into the certificate: what a program does late, TCP does late. Where
-//! there is little traffic they have real-time priority, below the emulator's. Otherwise they do without: such a thread that
-//! keeps a core busy is stopped by the kernel every now and then.
+//! They run soon after they wake up, and how soon goes into the certificate: what a program does late, TCP does late.
+//! Where there is little traffic they have real-time priority, below the emulator's. Otherwise they do without: such a
+//! thread that keeps a core busy is stopped by the kernel every now and then.
 
 use crate::clock::Clock;
 use crate::host::{Side, place};
@@ -60,7 +60,8 @@ pub struct Application {
     pub mss: u32,
 }
 
-/// Lets the calling thread run soon after it wakes up, as far as it may. What is left of lateness the certificate shows.
+/// Lets the calling thread run soon after it wakes up, as far as it may. What is left of lateness the certificate
+/// shows.
 fn be_prompt(is_light: bool) {
     let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
     if !is_light || sys::schedule_first(PRIORITY).is_err() {

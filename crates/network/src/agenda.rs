@@ -1,21 +1,21 @@
 //! The event queue: one slot for everything that can have a next event.
 //!
-//! A network has few *kinds* of pending events: a link delivers its next packet, a connection's timer fires. Each owns one
-//! slot that is re-armed in place, so the queue never grows with the packets in flight. The slots are the leaves of a
-//! tournament tree: every node knows which slot below it is due first, and the root knows the earliest of all. Re-arming a slot
-//! updates the nodes above it. Of equal times the lower slot comes first, so that the order of events follows from the scenario
-//! alone.
+//! A network has few *kinds* of pending events: a link delivers its next packet, a connection's timer fires. Each owns
+//! one slot that is re-armed in place, so the queue never grows with the packets in flight. The slots are the leaves of
+//! a tournament tree: every node knows which slot below it is due first, and the root knows the earliest of all.
+//! Re-arming a slot updates the nodes above it. Of equal times the lower slot comes first, so that the order of events
+//! follows from the scenario alone.
 //!
-//! A tree of up to 256 slots, or of up to 128 besides the busy ones, has matches of four, all of which are played up to the root.
-//! One of more has matches of two, and the first whose winner stays the same is the last.
+//! A tree of up to 256 slots, or of up to 128 besides the busy ones, has matches of four, all of which are played up to
+//! the root. One of more has matches of two, and the first whose winner stays the same is the last.
 //!
-//! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they are one match from the root, and all
-//! others lie below the other nodes there.
+//! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they are one match from the root,
+//! and all others lie below the other nodes there.
 
 use dumbbell_units::Time;
 
-/// An agenda whose first two slots are armed far more often than each of the others: those of a scenario's links are, because
-/// the links that flows have to themselves come last.
+/// An agenda whose first two slots are armed far more often than each of the others: those of a scenario's links are,
+/// because the links that flows have to themselves come last.
 pub type BusyAgenda<T> = Agenda<T, true>;
 
 /// When every slot is due, and which one comes first. `BUSY` is that of a [`BusyAgenda`].
@@ -64,8 +64,8 @@ impl Moment for Time {
     }
 }
 
-/// Who contends in the matches. A contender is a moment and, below it, the slot: one number, so that of equal moments the lower
-/// slot wins. Node number 1 is the root.
+/// Who contends in the matches. A contender is a moment and, below it, the slot: one number, so that of equal moments
+/// the lower slot wins. Node number 1 is the root.
 #[derive(Debug)]
 enum Tree {
     /// Few slots: nodes 4n to 4n + 3, leaves too, meet in node n.
@@ -206,8 +206,8 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
     }
 }
 
-/// Node `number` of a tree of few slots is `first` now. All matches above it are played, whether their winners change or not;
-/// returns who wins the last one.
+/// Node `number` of a tree of few slots is `first` now. All matches above it are played, whether their winners change
+/// or not; returns who wins the last one.
 #[inline(always)]
 fn play_to_the_root(nodes: &mut [u64; NODES_OF_FEW], mut number: usize, mut first: u64) -> u64 {
     loop {
@@ -228,8 +228,8 @@ fn contender(due: u64, slot: usize) -> u128 {
     u128::from(due) << 64 | slot as u128
 }
 
-/// Node `number` of a tree of many slots has a new winner. The first match whose winner stays the same is the last; otherwise
-/// returns who wins at the root.
+/// Node `number` of a tree of many slots has a new winner. The first match whose winner stays the same is the last;
+/// otherwise returns who wins at the root.
 #[inline(always)]
 fn play_until_one_stays(winners: &mut [u128], mut number: usize, mut first: u128) -> Option<u128> {
     while number > 1 {

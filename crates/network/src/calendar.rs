@@ -1,13 +1,14 @@
 //! Items in the order of their times, for many that come in nearly any order.
 //!
-//! A calendar queue (R. Brown, 1988): time is cut into days of equal length, and what is due on a later day lies there in the
-//! order in which it came. Only the items of the first day that has any are put in order. There are few days, each with many
-//! items: so all that is written at a time stays in a processor's cache, and what is put in order lies together.
+//! A calendar queue (R. Brown, 1988): time is cut into days of equal length, and what is due on a later day lies there
+//! in the order in which it came. Only the items of the first day that has any are put in order. There are few days,
+//! each with many items: so all that is written at a time stays in a processor's cache, and what is put in order lies
+//! together.
 
 use dumbbell_units::{Duration, Time, claimed};
 
-/// When an item is due, and its place among those of the same instant: the lower number first, and then the one that came
-/// first.
+/// When an item is due, and its place among those of the same instant: the lower number first, and then the one that
+/// came first.
 pub type Place = (Time, u32);
 
 /// Items in the order of their [places](Place).
@@ -15,7 +16,8 @@ pub type Place = (Time, u32);
 pub struct Calendar<T> {
     /// A day has 2 to the power of this nanoseconds.
     day_bits: u32,
-    /// What is due on later days. Their number is a power of two; days that are further ahead share them with nearer ones.
+    /// What is due on later days. Their number is a power of two; days that are further ahead share them with nearer
+    /// ones.
     days: Vec<Vec<Entry<T>>>,
     /// A bit for each of them that is set where there is something.
     is_filled: Vec<u64>,

@@ -117,8 +117,8 @@ impl Routes {
         self.routes[flow].ack_ecn = ecn;
     }
 
-    /// The next hop of a packet of `flow`, on its way from the sender or back, that has `hops_left` hops ahead, at least
-    /// one.
+    /// The next hop of a packet of `flow`, on its way from the sender or back, that has `hops_left` hops ahead, at
+    /// least one.
     #[inline]
     pub fn next_hop(&self, flow: u32, is_forward: bool, hops_left: u16) -> Hop {
         let route = &self.routes[flow as usize];
@@ -126,9 +126,10 @@ impl Routes {
         self.hops[(end - u32::from(hops_left)) as usize]
     }
 
-    /// Lets packets of receivers enter the second link of their way ahead of their time, where they only pass the first one:
-    /// both `only_delay` packets, and all that enters the second comes from the first in the order in which it entered that.
-    /// `is_shared` tells of media that packets on other ways than these enter, too. Links must not change afterwards.
+    /// Lets packets of receivers enter the second link of their way ahead of their time, where they only pass the first
+    /// one: both `only_delay` packets, and all that enters the second comes from the first in the order in which it
+    /// entered that. `is_shared` tells of media that packets on other ways than these enter, too. Links must not change
+    /// afterwards.
     pub fn shorten(&mut self, only_delays: impl Fn(usize) -> bool, is_shared: impl Fn(usize) -> bool) {
         let Routes { routes, hops, entered } = self;
         for route in routes.iter_mut().filter(|route| route.reverse_rest > 0) {
@@ -142,10 +143,10 @@ impl Routes {
         }
     }
 
-    /// Lets receivers answer ahead of time to what has not arrived yet but is certain to: where they are of TCP, so that their
-    /// packets tell what made them leave; where their packets enter a medium that `only_delays` them, and nothing else enters
-    /// it; and where all that they answer comes from one medium that `brings_in_order` and not at once, so that the order in
-    /// which answers enter follows from these instants. Links must not change afterwards.
+    /// Lets receivers answer ahead of time to what has not arrived yet but is certain to: where they are of TCP, so
+    /// that their packets tell what made them leave; where their packets enter a medium that `only_delays` them, and
+    /// nothing else enters it; and where all that they answer comes from one medium that `brings_in_order` and not at
+    /// once, so that the order in which answers enter follows from these instants. Links must not change afterwards.
     pub fn allow_answers_ahead(
         &mut self,
         is_tcp: impl Fn(usize) -> bool,
@@ -193,8 +194,8 @@ impl Routes {
         self.routes.pop().ok_or(WayError::ManyHops)
     }
 
-    /// Adds the routes of the next flow. `bottleneck` is the link where its throughput is measured; `entries` tells where
-    /// the links of the scenario are entered.
+    /// Adds the routes of the next flow. `bottleneck` is the link where its throughput is measured; `entries` tells
+    /// where the links of the scenario are entered.
     ///
     /// # Errors
     /// A way has no links, or too many.

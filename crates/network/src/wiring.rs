@@ -11,8 +11,8 @@ use std::collections::{BTreeSet, HashMap};
 const LINK_STREAMS: u64 = 1 << 32;
 const CONTROLLER_STREAMS: u64 = 2 << 32;
 const START_STREAM: u64 = 3 << 32;
-/// Sources of traffic count from here, and the controllers of the flows that they make from the second number, a range for
-/// each source.
+/// Sources of traffic count from here, and the controllers of the flows that they make from the second number, a range
+/// for each source.
 const SOURCE_STREAMS: u64 = 5 << 32;
 const SPAWNED_STREAMS: u64 = 1 << 63;
 /// Radio channels count from here.

@@ -1,8 +1,8 @@
 //! Catalogues: the kinds of something by name, such as the queues that a link can have.
 //!
-//! A kind is a struct of parameters that implements [`Described`]. The catalogue makes of it what others need: reading a
-//! table of an experiment file, errors that name the key, the JSON Schema, the reference page, the complete form of the
-//! parameters where they are used, and a [`Recipe`] by which the thing itself is built.
+//! A kind is a struct of parameters that implements [`Described`]. The catalogue makes of it what others need: reading
+//! a table of an experiment file, errors that name the key, the JSON Schema, the reference page, the complete form of
+//! the parameters where they are used, and a [`Recipe`] by which the thing itself is built.
 //!
 //! What parameters may follow from, a link for example, is the context `C`. This crate knows nothing of it.
 
@@ -53,8 +53,8 @@ pub trait Described<C>: Clone + fmt::Debug + Serialize + DeserializeOwned + Json
     /// Names for it with other defaults.
     const PRESETS: &'static [Preset] = &[];
 
-    /// Fills in every parameter that follows from the context, so that nothing is left open. What is complete stays as it
-    /// is.
+    /// Fills in every parameter that follows from the context, so that nothing is left open. What is complete stays as
+    /// it is.
     ///
     /// # Errors
     /// A combination of values that cannot be meant, or that cannot be there.

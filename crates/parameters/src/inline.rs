@@ -1,8 +1,8 @@
 //! JSON as TOML, in one line.
 //!
-//! A point of a sweep is written whole for its digest and once more for its file, with hundreds of values, nearly all of which are
-//! plain words and whole numbers. Those are written at once; what TOML can write in several ways is left to the library. That is
-//! done here and not where files are read, because the crate that reads them is not optimised.
+//! A point of a sweep is written whole for its digest and once more for its file, with hundreds of values, nearly all
+//! of which are plain words and whole numbers. Those are written at once; what TOML can write in several ways is left
+//! to the library. That is done here and not where files are read, because the crate that reads them is not optimised.
 
 use serde_json::{Map, Value};
 use std::fmt::Write;

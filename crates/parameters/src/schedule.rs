@@ -17,8 +17,8 @@ impl<T: Copy> Schedule<T> {
     /// The steps with these starts and values.
     ///
     /// # Errors
-    /// There is no step, the first does not start at 0, they are not in the order of time, or the last one starts after the
-    /// end of the period. The keys of the problems are `steps` and `repeat`.
+    /// There is no step, the first does not start at 0, they are not in the order of time, or the last one starts after
+    /// the end of the period. The keys of the problems are `steps` and `repeat`.
     pub fn new(steps: impl Into<Arc<[(Time, T)]>>, repeat_after: Option<Duration>) -> Result<Schedule<T>, Problem> {
         let steps = steps.into();
         let Some((first, last)) = steps.first().zip(steps.last()) else {

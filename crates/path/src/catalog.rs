@@ -1,4 +1,5 @@
-//! The kinds of queues and of losses by name: catalogues of `dumbbell-parameters`, whose parameters may follow from a link.
+//! The kinds of queues and of losses by name: catalogues of `dumbbell-parameters`, whose parameters may follow from a
+//! link.
 
 pub use dumbbell_parameters::{Described, KIND, Preset, Recipe};
 

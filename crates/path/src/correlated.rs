@@ -1,7 +1,7 @@
 //! netem's correlated random numbers, and what happens to a share of packets by them.
 //!
-//! x ← (1 − ρ)·u + ρ·x with u uniform, in 32-bit fixed point. The variance shrinks as ρ rises: at high correlations fewer
-//! packets are struck than a small probability says, as in netem.
+//! x ← (1 − ρ)·u + ρ·x with u uniform, in 32-bit fixed point. The variance shrinks as ρ rises: at high correlations
+//! fewer packets are struck than a small probability says, as in netem.
 
 use crate::chance::Chance;
 use dumbbell_units::{Ratio, Rng};

@@ -2,11 +2,11 @@
 //! reordering.
 //!
 //! Variation follows netem. The uniform number behind each packet's delay is x ← (1 − ρ)·u + ρ·x, in 32-bit fixed
-//! point; it shrinks the variance as netem does. Uniform jitter is base − jitter + x·2·jitter, normal jitter is
-//! base + jitter·z(x) with the normal quantile z; a negative delay is zero. Reordering lets a packet skip the pipe when
-//! at least `gap` − 1 packets have gone the normal way since the last that did, and a draw succeeds. netem's packets that
-//! overtake take no time; here they may take a delay of their own. A late packet takes an additional delay and is overtaken by
-//! those behind it.
+//! point; it shrinks the variance as netem does. Uniform jitter is base − jitter + x·2·jitter, normal jitter is base +
+//! jitter·z(x) with the normal quantile z; a negative delay is zero. Reordering lets a packet skip the pipe when at
+//! least `gap` − 1 packets have gone the normal way since the last that did, and a draw succeeds. netem's packets that
+//! overtake take no time; here they may take a delay of their own. A late packet takes an additional delay and is
+//! overtaken by those behind it.
 
 use crate::chance::Chance;
 use crate::correlated::{CorrelatedChance, CorrelatedUniform, is_zero};
@@ -49,8 +49,8 @@ impl Delay {
         format!("{} to {} one way in {} steps{again}", least.in_words(), most.in_words(), schedule.steps.len())
     }
 
-    /// A sinusoid in steps of `step`: it begins at `mean`, rises, and repeats after `period`. The amplitude is at most the
-    /// mean.
+    /// A sinusoid in steps of `step`: it begins at `mean`, rises, and repeats after `period`. The amplitude is at most
+    /// the mean.
     pub fn sinusoid(mean: Duration, amplitude: Duration, period: Duration, step: Duration) -> Schedule<Duration> {
         let steps = period.as_nanos().div_ceil(step.as_nanos().max(1)).max(1);
         let value = |number: u64| {

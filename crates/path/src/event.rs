@@ -1,8 +1,8 @@
 //! Exact events: what happens to chosen packets of a link, by their number, their bytes or the time.
 //!
 //! Drops, marks and copies are made of packets that arrive at the near end, before anything else can happen to them.
-//! Delays and holds are for packets that have left the transmitter. Each event counts the packets that it is about (data or
-//! ACKs, of one flow or of all) at the place where it acts.
+//! Delays and holds are for packets that have left the transmitter. Each event counts the packets that it is about
+//! (data or ACKs, of one flow or of all) at the place where it acts.
 
 use crate::packet::{Class, Packet};
 use dumbbell_parameters::Problem;
@@ -25,8 +25,8 @@ pub struct PacketEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "all flows", "x-source" = "none"))]
     pub flow: Option<u32>,
-    /// The first and the last of them, counted from 1 where they pass: `[17, 19]` are three packets. Packets that are sent
-    /// again count again.
+    /// The first and the last of them, counted from 1 where they pass: `[17, 19]` are three packets. Packets that are
+    /// sent again count again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "all", "x-source" = "none"))]
     pub packets: Option<(u64, u64)>,

@@ -4,16 +4,16 @@
 //!
 //! A [`Link`] is one direction of a wire: loss before, a policer, a queue, a transmitter, loss after, and a propagation
 //! pipe. It knows no clock and no other link: packets are offered to it with the time of their arrival, and it gives
-//! them back when they reach the far end. It is the usual [`Medium`]; others may be shared by several stations. A running
-//! link can be [changed](Link::change) from outside.
+//! them back when they reach the far end. It is the usual [`Medium`]; others may be shared by several stations. A
+//! running link can be [changed](Link::change) from outside.
 //!
-//! Where to look: [`Link`] is in `link.rs`, its changes in `link/change.rs`, [`Medium`] in `medium.rs`; disciplines are in
-//! `queue/`, rates in `transmitter/`, random loss in `loss/`, policers in `policer.rs`, delay and jitter in `delay.rs`,
-//! propagation in `pipe.rs`, measurements in `stats.rs`, a radio channel in `wifi/`. [`synth`] makes cellular traces and [`parse_trace`] reads them from
-//! Mahimahi's files.
+//! Where to look: [`Link`] is in `link.rs`, its changes in `link/change.rs`, [`Medium`] in `medium.rs`; disciplines are
+//! in `queue/`, rates in `transmitter/`, random loss in `loss/`, policers in `policer.rs`, delay and jitter in
+//! `delay.rs`, propagation in `pipe.rs`, measurements in `stats.rs`, a radio channel in `wifi/`. [`synth`] makes
+//! cellular traces and [`parse_trace`] reads them from Mahimahi's files.
 //!
-//! Every parameter is declared where it is used, as the field of a struct; `dumbbell-parameters` makes of a kind of queue or
-//! loss what experiment files, errors, reports and the reference page need.
+//! Every parameter is declared where it is used, as the field of a struct; `dumbbell-parameters` makes of a kind of
+//! queue or loss what experiment files, errors, reports and the reference page need.
 
 mod catalog;
 mod chance;

@@ -2,10 +2,10 @@
 //!
 //! Time comes in with every call and never goes backwards. A link schedules as little as it can. Behind a drop-tail
 //! queue a packet's departure and arrival are computed when it is offered and it goes straight into the pipe, so the
-//! only event of a packet is its arrival at the far end; a [gate](crate::queue::Gate) decides in front of the same queue.
-//! Disciplines that [hold](crate::queue::Held) their packets and decide when one is taken have one decision pending
-//! besides, unless they are [left alone](Link::decide_when_asked); [`Link::next_event`] covers both. What was computed
-//! ahead is computed again for the packets that have not left when the rate, the delay or the loss
+//! only event of a packet is its arrival at the far end; a [gate](crate::queue::Gate) decides in front of the same
+//! queue. Disciplines that [hold](crate::queue::Held) their packets and decide when one is taken have one decision
+//! pending besides, unless they are [left alone](Link::decide_when_asked); [`Link::next_event`] covers both. What was
+//! computed ahead is computed again for the packets that have not left when the rate, the delay or the loss
 //! [changes](Link::change).
 
 mod ahead;
@@ -82,8 +82,8 @@ enum FastPath {
     DropTail,
     /// A drop-tail queue, a transmitter, random losses and a constant delay.
     Lossy,
-    /// A queue that keeps its packets, whose decisions [may be late](Link::decide_when_asked), a transmitter and a constant
-    /// delay.
+    /// A queue that keeps its packets, whose decisions [may be late](Link::decide_when_asked), a transmitter and a
+    /// constant delay.
     Held,
     /// The queue is elsewhere; what it has taken has a constant delay.
     Remote,
@@ -159,7 +159,8 @@ impl<P: Packet> Link<P> {
         link
     }
 
-    /// Every packet takes the general way, and nothing is decided later than it is due. To be said before packets are offered.
+    /// Every packet takes the general way, and nothing is decided later than it is due. To be said before packets are
+    /// offered.
     pub fn carry_plainly(&mut self) {
         self.is_plain = true;
         self.fast_path = FastPath::None;
@@ -196,8 +197,8 @@ impl<P: Packet> Link<P> {
         self.offer_written(now, packet.size(), |place| *place = packet)
     }
 
-    /// [`offer`](Self::offer) for a packet of `size` bytes that `write` writes: to where it stays, on a link with a fast path,
-    /// if it is accepted.
+    /// [`offer`](Self::offer) for a packet of `size` bytes that `write` writes: to where it stays, on a link with a
+    /// fast path, if it is accepted.
     #[inline(always)]
     pub fn offer_written(&mut self, now: Time, size: u32, write: impl FnOnce(&mut P)) -> Offer {
         match (self.fast_path, &mut self.stage) {
@@ -240,8 +241,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// A packet arrives at the near end of a link that only delays it. Returns when the next packet reaches the far end.
-    /// On any other link it does nothing and returns `None`: the packet is to be [offered](Self::offer).
+    /// A packet arrives at the near end of a link that only delays it. Returns when the next packet reaches the far
+    /// end. On any other link it does nothing and returns `None`: the packet is to be [offered](Self::offer).
     #[inline(always)]
     pub fn delay(&mut self, now: Time, packet: P) -> Option<Time> {
         if self.fast_path != FastPath::DelayOnly {
@@ -259,8 +260,8 @@ impl<P: Packet> Link<P> {
 
     /// A run of `count` packets arrives, of which `packet` is the first. On a link with a fast path those that fit are
     /// accepted, and their departures are returned; the others are dropped. Where the queue [decides
-    /// late](Self::decides_late) the departures are not known, and their instants are [`Time::NEVER`]. On any other link it does
-    /// nothing and returns `None`: the packets are to be [offered](Self::offer) one by one.
+    /// late](Self::decides_late) the departures are not known, and their instants are [`Time::NEVER`]. On any other
+    /// link it does nothing and returns `None`: the packets are to be [offered](Self::offer) one by one.
     #[inline(always)]
     pub fn offer_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
         let size = packet.size();
@@ -318,8 +319,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The copy of a packet that was [duplicated](Offer::Duplicated) arrives. It is not duplicated again, and no event is
-    /// about it.
+    /// The copy of a packet that was [duplicated](Offer::Duplicated) arrives. It is not duplicated again, and no event
+    /// is about it.
     pub(crate) fn offer_copy(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
         self.ledger.arrivals.add(size);
@@ -333,8 +334,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// A packet has passed what is before the queue: it comes to the [queue](Self::offer_to_queue), unless too many are on the
-    /// link.
+    /// A packet has passed what is before the queue: it comes to the [queue](Self::offer_to_queue), unless too many are
+    /// on the link.
     #[inline(never)]
     fn offer_admitted(&mut self, now: Time, packet: P) -> Offer {
         let most = self.ingress.as_ref().and_then(|ingress| ingress.most_packets);
@@ -424,9 +425,9 @@ impl<P: Packet> Link<P> {
         released.map(|released| *packet = released).is_some()
     }
 
-    /// [`poll_into`](Self::poll_into) on a link with a fast path. Returns when the next packet will reach the far end, and
-    /// how many packets of the run of this one are still to come. `None` when no packet has arrived or the link has no fast
-    /// path: then [`poll_into`](Self::poll_into) tells.
+    /// [`poll_into`](Self::poll_into) on a link with a fast path. Returns when the next packet will reach the far end,
+    /// and how many packets of the run of this one are still to come. `None` when no packet has arrived or the link has
+    /// no fast path: then [`poll_into`](Self::poll_into) tells.
     #[inline(always)]
     pub fn take_plain(&mut self, now: Time, packet: &mut P) -> Option<(Time, u32)> {
         if self.fast_path == FastPath::None || self.pipe.next_arrival() > now {
@@ -443,7 +444,8 @@ impl<P: Packet> Link<P> {
         self.pipe.coming()
     }
 
-    /// [`next_event`](Self::next_event) after a packet has come out of a link that may do something before another arrives.
+    /// [`next_event`](Self::next_event) after a packet has come out of a link that may do something before another
+    /// arrives.
     #[inline]
     fn next_behind(&mut self, now: Time) -> Time {
         if self.fast_path != FastPath::Lossy {
@@ -453,9 +455,10 @@ impl<P: Packet> Link<P> {
         self.pipe.next_arrival()
     }
 
-    /// Takes packets of the run to which the packet belongs that [`take_plain`](Self::take_plain) took last: at most `most`,
-    /// which the run must still have, and only those that reach the far end before `until`. Returns how many these are, and
-    /// the sum of the times from `origin` to their arrivals; `origin` must not be later than any of these.
+    /// Takes packets of the run to which the packet belongs that [`take_plain`](Self::take_plain) took last: at most
+    /// `most`, which the run must still have, and only those that reach the far end before `until`. Returns how many
+    /// these are, and the sum of the times from `origin` to their arrivals; `origin` must not be later than any of
+    /// these.
     #[inline(always)]
     pub fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
         self.pipe.take_followers(most, until, origin)

@@ -1,7 +1,7 @@
 //! What packets travel through: a wire for one direction, or something that several stations share.
 //!
-//! A packet enters a medium at a port and leaves it at one. A [`Link`] has one way in and one way out; a shared medium, a
-//! half-duplex wire or a radio channel, has a port for every queue that competes for it, and what is sent at one port
+//! A packet enters a medium at a port and leaves it at one. A [`Link`] has one way in and one way out; a shared medium,
+//! a half-duplex wire or a radio channel, has a port for every queue that competes for it, and what is sent at one port
 //! delays what waits at the others. So it is the medium that is scheduled, and ports are what is counted.
 //!
 //! [`Media`] keeps the media of a network by their numbers, links first: whoever has a link's number finds it without
@@ -40,8 +40,8 @@ pub trait Medium<P: Packet>: Send {
         false
     }
 
-    /// What the packet acknowledges that enters at `port` next; `None` if it is no TCP segment without data. To be said of each
-    /// packet where a queue [reads ACKs](Self::reads_acks).
+    /// What the packet acknowledges that enters at `port` next; `None` if it is no TCP segment without data. To be said
+    /// of each packet where a queue [reads ACKs](Self::reads_acks).
     fn read_ack(&mut self, _port: Port, _ack: Option<PureAck>) {}
 
     /// From now on the packets of a flow have this code point at a port, or none of their own.
@@ -53,7 +53,8 @@ pub trait Medium<P: Packet>: Send {
     /// When [`poll`](Self::poll) has something to do next; [`Time::NEVER`] when nothing is under way.
     fn next_event(&self) -> Time;
 
-    /// A packet that was dropped after [`offer`](Self::offer) had accepted it at the port given, in the order of the drops.
+    /// A packet that was dropped after [`offer`](Self::offer) had accepted it at the port given, in the order of the
+    /// drops.
     fn pop_drop(&mut self) -> Option<(Port, P, DropCause)>;
 
     /// Whether the departure of a packet that enters at `port` is known only after it was accepted:

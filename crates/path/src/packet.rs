@@ -14,8 +14,8 @@ pub enum Class {
     Other,
 }
 
-/// What a queue that [reads ACKs](crate::queue::Held::reads_acks) sees of a TCP segment without data. Numbers count in the unit
-/// of the sender, segments or bytes, and do not wrap.
+/// What a queue that [reads ACKs](crate::queue::Held::reads_acks) sees of a TCP segment without data. Numbers count in
+/// the unit of the sender, segments or bytes, and do not wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PureAck {
     /// What is acknowledged cumulatively: the number of the first byte or segment that is missing.
@@ -55,8 +55,8 @@ pub trait Packet: Copy + Default {
     fn is_followed_by(&self, _other: &Self, _count: u32) -> bool {
         false
     }
-    /// Whether it comes before `other` where both enter a link [ahead of their time](crate::Link::delay_among) at the same
-    /// instant.
+    /// Whether it comes before `other` where both enter a link [ahead of their time](crate::Link::delay_among) at the
+    /// same instant.
     fn precedes(&self, _other: &Self) -> bool {
         false
     }

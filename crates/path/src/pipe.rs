@@ -30,8 +30,8 @@ pub(crate) struct Pipe<P> {
     variation: Option<Box<Variation>>,
     /// Takes the place of `base`.
     schedule: Option<Box<Schedule<Duration>>>,
-    /// Packets do not overtake each other, except those that are drawn to, and those that are late. Not set in a plain pipe,
-    /// where all take the same time.
+    /// Packets do not overtake each other, except those that are drawn to, and those that are late. Not set in a plain
+    /// pipe, where all take the same time.
     keeps_order: bool,
     /// The order is kept or there is a schedule.
     is_special: bool,
@@ -176,8 +176,8 @@ impl<P: Packet> Pipe<P> {
         self.next_arrival
     }
 
-    /// [`take_into`](Self::take_into) where packets stay in order. Returns how many packets of the same run are still to
-    /// come.
+    /// [`take_into`](Self::take_into) where packets stay in order. Returns how many packets of the same run are still
+    /// to come.
     #[inline(always)]
     pub(crate) fn take_plain(&mut self, packet: &mut P) -> u32 {
         let run = self.runs.first_mut();
@@ -193,9 +193,9 @@ impl<P: Packet> Pipe<P> {
         followers
     }
 
-    /// Takes packets of the run that comes next: at most `most`, which it must have, and only those that come out before
-    /// `until`. Returns how many these are, and the sum of the times from `origin` to their arrivals; `origin` must not be
-    /// later than any of these.
+    /// Takes packets of the run that comes next: at most `most`, which it must have, and only those that come out
+    /// before `until`. Returns how many these are, and the sum of the times from `origin` to their arrivals; `origin`
+    /// must not be later than any of these.
     #[inline(always)]
     pub(crate) fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
         if most == 0 {
@@ -237,8 +237,8 @@ impl<P: Packet> Pipe<P> {
         self.next_arrival = disorder.next_arrival();
     }
 
-    /// Takes the last `count` packets back out that were put in, in their order, with the times at which they would have
-    /// come out.
+    /// Takes the last `count` packets back out that were put in, in their order, with the times at which they would
+    /// have come out.
     pub(crate) fn take_back(&mut self, count: usize) -> Vec<(Time, P)> {
         let packets = match &mut self.disorder {
             None => take_back_in_order(&mut self.runs, count),
@@ -261,7 +261,8 @@ impl<P: Packet> Pipe<P> {
         latest.unwrap_or(Time::ZERO)
     }
 
-    /// Takes the packets back out of a plain pipe that leave the transmitter after `now`, with the times at which they do.
+    /// Takes the packets back out of a plain pipe that leave the transmitter after `now`, with the times at which they
+    /// do.
     pub(crate) fn take_back_departing(&mut self, now: Time) -> Vec<(Time, P)> {
         let arrives_by = now + self.base;
         let count = self.runs.iter().map(|run| run.instants.count_after(arrives_by) as usize).sum();
@@ -272,8 +273,8 @@ impl<P: Packet> Pipe<P> {
         departing
     }
 
-    /// The constant delay is `base` for the packets that enter from now on, in place of a schedule, too. They do not overtake
-    /// those before them unless jitter may reorder.
+    /// The constant delay is `base` for the packets that enter from now on, in place of a schedule, too. They do not
+    /// overtake those before them unless jitter may reorder.
     pub(crate) fn set_base(&mut self, base: Duration) {
         let overtakes = base < self.base && self.next_arrival < Time::NEVER;
         if self.variation.is_none() && self.schedule.is_none() && overtakes {

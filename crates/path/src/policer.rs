@@ -1,9 +1,9 @@
 //! Policers: a token bucket that drops what exceeds it.
 //!
-//! Tokens come in at a rate up to the size of the bucket. A packet that finds tokens for all of its bytes takes them and
-//! passes; any other is dropped and takes none. There is no queue and so no delay: in the long run the rate passes, and
-//! from a pause on at most the bucket and what comes in meanwhile. Tokens are counted in 10⁻⁹ bits, of which a rate of
-//! R bit/s brings exactly R in a nanosecond.
+//! Tokens come in at a rate up to the size of the bucket. A packet that finds tokens for all of its bytes takes them
+//! and passes; any other is dropped and takes none. There is no queue and so no delay: in the long run the rate passes,
+//! and from a pause on at most the bucket and what comes in meanwhile. Tokens are counted in 10⁻⁹ bits, of which a rate
+//! of R bit/s brings exactly R in a nanosecond.
 
 use crate::catalog::LinkContext;
 use crate::level::Level;
@@ -14,14 +14,16 @@ use serde::{Deserialize, Serialize};
 
 const NANOS: u128 = 1_000_000_000;
 
-/// A token bucket in front of a queue: a packet that finds too few tokens is dropped and takes none; nothing is delayed.
+/// A token bucket in front of a queue: a packet that finds too few tokens is dropped and takes none; nothing is
+/// delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
     /// Rate at which tokens come in. A packet takes its IP length and the link's `overhead`.
     #[schemars(extend("x-above" = "0bit", "x-at-most" = "100tbit", "x-source" = "tc-police: rate"))]
     pub rate: Rate,
-    /// What the bucket holds, in packets of 1500 bytes, bytes, or time at the policer's `rate`, at least the largest packet.
+    /// What the bucket holds, in packets of 1500 bytes, bytes, or time at the policer's `rate`, at least the largest
+    /// packet.
     #[schemars(extend("x-source" = "tc-police: burst"))]
     pub burst: Level,
     /// What the bucket holds at the start, written like `burst`.

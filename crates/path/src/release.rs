@@ -23,8 +23,8 @@ pub struct Aggregate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "one of `timeout`, `every` and `slot` is required", "x-above" = "0s", "x-at-most" = "1h", "x-source" = "tc-netem: slot; time-division links"))]
     pub every: Option<Duration>,
-    /// Bundles are released at random times: each after a time between these two from its first packet, or from the release
-    /// before if that left packets behind.
+    /// Bundles are released at random times: each after a time between these two from its first packet, or from the
+    /// release before if that left packets behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "one of `timeout`, `every` and `slot` is required", "x-source" = "tc-netem: slot MIN_DELAY MAX_DELAY"))]
     pub slot: Option<(Duration, Duration)>,
@@ -180,7 +180,8 @@ impl<P: Packet> Release<P> {
         }
     }
 
-    /// Releases the open bundle at `at`, or as much of it as may go together: the rest has to wait for the next release.
+    /// Releases the open bundle at `at`, or as much of it as may go together: the rest has to wait for the next
+    /// release.
     fn close(&mut self, at: Time) {
         let Some(aggregate) = self.aggregate else { return };
         let (mut packets, mut bytes) = (0, 0);

@@ -30,7 +30,8 @@ impl<P: Packet> Run<P> {
 }
 
 impl<P: Packet> Ring<Run<P>> {
-    /// A packet passes at `at`, later than all before: it becomes part of the last run if that is its own and goes on evenly.
+    /// A packet passes at `at`, later than all before: it becomes part of the last run if that is its own and goes on
+    /// evenly.
     #[inline(always)]
     pub(crate) fn push_packet(&mut self, at: Time, packet: P) {
         let joins = self.last_mut().is_some_and(|run| {

@@ -1,9 +1,10 @@
 //! Links whose queues share the memory of a switch, with dynamic thresholds.
 //!
-//! A queue may grow as long as it is shorter than α times the memory that is free (Choudhury and Hahne, "Dynamic Queue Length
-//! Thresholds for Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking 6(2), 1998). With n queues that are as
-//! long as they may be, each has α/(1 + nα) of the memory, and 1/(1 + nα) stays free for a queue that begins to grow. What a
-//! packet finds decides; nothing that waits is pushed out. What is in transmission takes no memory, as with other queues.
+//! A queue may grow as long as it is shorter than α times the memory that is free (Choudhury and Hahne, "Dynamic Queue
+//! Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking 6(2), 1998). With n queues
+//! that are as long as they may be, each has α/(1 + nα) of the memory, and 1/(1 + nα) stays free for a queue that
+//! begins to grow. What a packet finds decides; nothing that waits is pushed out. What is in transmission takes no
+//! memory, as with other queues.
 
 use crate::dscp::Dscp;
 use crate::ledger::Offer;

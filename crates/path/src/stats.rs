@@ -58,8 +58,8 @@ pub(crate) struct Occupancy {
     levels: Levels,
 }
 
-/// What changes with every step. Bytes and packets are not neighbours on purpose: the compiler would add neighbours as a
-/// vector, with more instructions.
+/// What changes with every step. Bytes and packets are not neighbours on purpose: the compiler would add neighbours as
+/// a vector, with more instructions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Running {
     bytes: u64,

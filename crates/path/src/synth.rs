@@ -1,10 +1,10 @@
 //! Cellular traces made up with the statistics of measured ones.
 //!
-//! The rate of a cell's link varies on two time scales: fast fading of some hundred milliseconds and slow fading of some
-//! seconds. Its logarithm is modelled as the sum of two Ornstein–Uhlenbeck processes y and z, its absolute value is
-//! capped by the radio, and outages of exponential length interrupt it:
-//! λ = min(cap, scale·e^(y+z))·on. In each millisecond a Poisson number of delivery opportunities of 12 000 bits occurs.
-//! The scale is chosen for each trace so that the mean of λ over the trace is the wanted one.
+//! The rate of a cell's link varies on two time scales: fast fading of some hundred milliseconds and slow fading of
+//! some seconds. Its logarithm is modelled as the sum of two Ornstein–Uhlenbeck processes y and z, its absolute value
+//! is capped by the radio, and outages of exponential length interrupt it: λ = min(cap, scale·e^(y+z))·on. In each
+//! millisecond a Poisson number of delivery opportunities of 12 000 bits occurs. The scale is chosen for each trace so
+//! that the mean of λ over the trace is the wanted one.
 //!
 //! Everything random comes from the generator that is passed in: exponentials by inversion, normals by the polar
 //! method, Poisson numbers by multiplying uniforms (Knuth), with software exponentials and logarithms, so a seed gives

@@ -1,9 +1,9 @@
 //! Packet trains: packets of one size that pass a point one behind the other, at one rate.
 //!
-//! The packets of a burst cross a link back to back. So a link does not compute the times of each packet: the first instant
-//! and the exact packet time tell when each of them begins transmission, ends it and arrives. At most rates a packet takes
-//! whole nanoseconds. Then one multiplication is enough for several packets; otherwise the fraction of a nanosecond that a
-//! packet leaves over is carried to the next.
+//! The packets of a burst cross a link back to back. So a link does not compute the times of each packet: the first
+//! instant and the exact packet time tell when each of them begins transmission, ends it and arrives. At most rates a
+//! packet takes whole nanoseconds. Then one multiplication is enough for several packets; otherwise the fraction of a
+//! nanosecond that a packet leaves over is carried to the next.
 
 use dumbbell_units::{Duration, Time};
 
@@ -43,8 +43,8 @@ impl Train {
         Train { next: begins.as_nanos(), nanos: ends.since(begins).as_nanos(), left: 1, ..Train::default() }
     }
 
-    /// Becomes one packet that passes at `at`. It is written in place: a copy of what was written a moment ago in smaller parts
-    /// would have to wait for them.
+    /// Becomes one packet that passes at `at`. It is written in place: a copy of what was written a moment ago in
+    /// smaller parts would have to wait for them.
     #[inline(always)]
     pub(crate) fn become_one(&mut self, at: Time) {
         self.next = at.as_nanos();
@@ -133,8 +133,8 @@ impl Train {
         self.next += u64::from(count) * self.nanos;
     }
 
-    /// Packets pass: at most `most`, which there must be, and only those that do so before `until`. Returns how many these
-    /// are, and the sum of the times from `origin` to each of them; `origin` must not be later than the first.
+    /// Packets pass: at most `most`, which there must be, and only those that do so before `until`. Returns how many
+    /// these are, and the sum of the times from `origin` to each of them; `origin` must not be later than the first.
     #[inline(always)]
     pub(crate) fn advance_until(&mut self, until: Time, most: u32, origin: Time) -> (u32, Duration) {
         if self.next() >= until {

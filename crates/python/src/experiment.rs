@@ -186,8 +186,8 @@ impl Point {
         self.inner.resolved_toml_beside(folder)
     }
 
-    /// How the rate of a link changes, as JSON: `steps` of seconds and Mbit/s with `repeat_s`, or `opportunities_ms` with
-    /// `once`; `None` for one that does not change.
+    /// How the rate of a link changes, as JSON: `steps` of seconds and Mbit/s with `repeat_s`, or `opportunities_ms`
+    /// with `once`; `None` for one that does not change.
     fn changing_rate(&self, link: usize) -> Option<String> {
         let scenario = self.inner.scenario();
         let rate = match &scenario.links.get(link)?.config.rate {
@@ -204,9 +204,9 @@ impl Point {
         Some(rate.to_string())
     }
 
-    /// Simulates the point with the interpreter lock released. `max_memory` are the bytes that it may take;
-    /// `series` is called with tables of flows and of links when there are many samples, and takes them away. The flows are
-    /// dealt out to `threads`, where [that can be done](Self::why_one_thread). A `plain` run carries packets one by one.
+    /// Simulates the point with the interpreter lock released. `max_memory` are the bytes that it may take; `series` is
+    /// called with tables of flows and of links when there are many samples, and takes them away. The flows are dealt
+    /// out to `threads`, where [that can be done](Self::why_one_thread). A `plain` run carries packets one by one.
     #[pyo3(signature = (cancel, max_memory=None, series=None, threads=1, plain=false))]
     fn run(
         &self,
@@ -262,8 +262,8 @@ impl Point {
         RunOutput::of_linux(py, output)
     }
 
-    /// Runs programs over the network of the point until `command` ends: on the side of the senders, and `peer` on the other
-    /// one.
+    /// Runs programs over the network of the point until `command` ends: on the side of the senders, and `peer` on the
+    /// other one.
     #[pyo3(signature = (cancel, command, peer=None, max_memory=None, sysctls=Vec::new(), log=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn shell(

@@ -49,7 +49,8 @@ impl Worlds {
 
 #[pymethods]
 impl Worlds {
-    /// So many worlds of an experiment, given as TOML or as JSON. `flows` are numbers or labels, `spec` and `draw` JSON objects.
+    /// So many worlds of an experiment, given as TOML or as JSON. `flows` are numbers or labels, `spec` and `draw` JSON
+    /// objects.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "Python's side has keywords for them")]
     fn new(
@@ -101,8 +102,8 @@ impl Worlds {
         self.changed(py, |worlds| worlds.reset(seed))
     }
 
-    /// The only agent of the only world acts; what it sees then as single-precision numbers, what that earns, and whether the
-    /// episode is over.
+    /// The only agent of the only world acts; what it sees then as single-precision numbers, what that earns, and
+    /// whether the episode is over.
     fn act<'py>(&self, py: Python<'py>, action: f32) -> PyResult<(Bound<'py, PyBytes>, f64, bool)> {
         self.changed(py, |worlds| worlds.step(&[action]))?;
         Ok(self.read(|worlds| {
@@ -118,8 +119,8 @@ impl Worlds {
         Ok(self.state(py))
     }
 
-    /// What all agents see as single-precision numbers, what they earned as double-precision ones, and a byte for each world:
-    /// whether its episode is over.
+    /// What all agents see as single-precision numbers, what they earned as double-precision ones, and a byte for each
+    /// world: whether its episode is over.
     fn state<'py>(&self, py: Python<'py>) -> Stepped<'py> {
         self.read(|worlds| {
             let worlds = worlds.worlds();

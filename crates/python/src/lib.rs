@@ -106,8 +106,8 @@ fn seconds(text: &str) -> PyResult<f64> {
     text.parse::<Duration>().map(Duration::as_secs_f64).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// The number and the unit of a quantity in the unit that pictures show: `Mbit/s`, `ms`, `%`, `BDP`, `packets`, `kB`, or none;
-/// `None` for any other text.
+/// The number and the unit of a quantity in the unit that pictures show: `Mbit/s`, `ms`, `%`, `BDP`, `packets`, `kB`,
+/// or none; `None` for any other text.
 #[pyfunction]
 fn quantity(text: &str) -> Option<(f64, &'static str)> {
     if let Ok(number) = text.trim().parse::<f64>() {
@@ -163,8 +163,8 @@ fn contracts() -> (&'static str, &'static str) {
     (dumbbell_library::HEADER, dumbbell_library::CONTRACT)
 }
 
-/// All columns of all result tables as a JSON array: `table`, `name`, `unit`, `meaning`, and `grounds`, a list of who fills
-/// it.
+/// All columns of all result tables as a JSON array: `table`, `name`, `unit`, `meaning`, and `grounds`, a list of who
+/// fills it.
 #[pyfunction]
 fn columns() -> String {
     let list = dumbbell_results::columns::catalogue().into_iter().map(|column| {

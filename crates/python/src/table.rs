@@ -107,8 +107,8 @@ impl Table {
     }
 }
 
-/// The fields that were ever made, by the name of their column. The tables of a sweep have the same, and units and meanings
-/// would take more memory and time than the rows of a short run.
+/// The fields that were ever made, by the name of their column. The tables of a sweep have the same, and units and
+/// meanings would take more memory and time than the rows of a short run.
 static FIELDS: LazyLock<Mutex<HashMap<String, Vec<FieldRef>>>> = LazyLock::new(Mutex::default);
 
 /// The field of a column: its name, type, unit and meaning.

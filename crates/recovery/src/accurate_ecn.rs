@@ -1,10 +1,10 @@
 //! How many segments were marked, from the counters of an ACK (AccECN, RFC 9768).
 //!
-//! The receiver counts the segments that arrive with a congestion mark, and their bytes. Every ACK carries the number modulo
-//! 8 in three bits of the header (ACE), and where an option has room the bytes modulo 2^24. The sender adds up the growth.
-//! An ACK that acknowledges more than 7 segments may hide a multiple of 8 marks: the bytes tell how many. Without them the
-//! sender takes the most that the ACK allows, because ACKs before it may be lost (appendix A.2.1); where ACKs acknowledge many
-//! segments in any case it takes the least, as Linux does.
+//! The receiver counts the segments that arrive with a congestion mark, and their bytes. Every ACK carries the number
+//! modulo 8 in three bits of the header (ACE), and where an option has room the bytes modulo 2^24. The sender adds up
+//! the growth. An ACK that acknowledges more than 7 segments may hide a multiple of 8 marks: the bytes tell how many.
+//! Without them the sender takes the most that the ACK allows, because ACKs before it may be lost (appendix A.2.1);
+//! where ACKs acknowledge many segments in any case it takes the least, as Linux does.
 
 /// The count of segments at which the receiver begins (section 3.2.1).
 const INITIAL_COUNT: u8 = 5;
@@ -43,9 +43,9 @@ pub struct MarkCounter {
 }
 
 impl MarkCounter {
-    /// An ACK that newly delivers `delivered` segments of at most `mss` bytes carries these counters. Returns how many marks
-    /// it adds. An ACK that delivers nothing may be older than the one before, and adds none unless its timestamp `is_later`
-    /// (`FLAG_TS_PROGRESS`).
+    /// An ACK that newly delivers `delivered` segments of at most `mss` bytes carries these counters. Returns how many
+    /// marks it adds. An ACK that delivers nothing may be older than the one before, and adds none unless its timestamp
+    /// `is_later` (`FLAG_TS_PROGRESS`).
     pub fn add(&mut self, ace_field: u8, byte_field: Option<u32>, delivered: u32, mss: u32, is_later: bool) -> u32 {
         if delivered > 0 {
             self.average(delivered);

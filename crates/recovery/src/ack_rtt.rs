@@ -54,7 +54,8 @@ pub struct AckRtt {
 pub enum RttSource {
     /// Departures (Linux).
     Departures {
-        /// The timestamp option tells the round-trip time where departures are ambiguous; without it there is no sample.
+        /// The timestamp option tells the round-trip time where departures are ambiguous; without it there is no
+        /// sample.
         has_timestamps: bool,
     },
     /// The timestamp option, in whole milliseconds, where the cumulative ACK advances (ns-3).

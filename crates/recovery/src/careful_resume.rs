@@ -1,13 +1,14 @@
 //! Remembered paths: careful resume (RFC 9959).
 //!
-//! A sender that knows the window and the round-trip time of an earlier connection over the same path need not search for
-//! the rate by slow start. It confirms the round-trip time with its initial data (*reconnaissance*), jumps to half of the
-//! saved window, paced over a round trip (*unvalidated*), and falls back to what was really in flight until the packets of
-//! the jump are acknowledged (*validating*). Losses and marks on the way make it give up all but half of what is known to
-//! have arrived (*safe retreat*). Whatever is not as expected ends in the *normal* phase, where it does nothing.
+//! A sender that knows the window and the round-trip time of an earlier connection over the same path need not search
+//! for the rate by slow start. It confirms the round-trip time with its initial data (*reconnaissance*), jumps to half
+//! of the saved window, paced over a round trip (*unvalidated*), and falls back to what was really in flight until the
+//! packets of the jump are acknowledged (*validating*). Losses and marks on the way make it give up all but half of
+//! what is known to have arrived (*safe retreat*). Whatever is not as expected ends in the *normal* phase, where it
+//! does nothing.
 //!
-//! `PipeSize` counts what the path is known to carry: what was in flight at the jump, and everything that is acknowledged
-//! after it.
+//! `PipeSize` counts what the path is known to carry: what was in flight at the jump, and everything that is
+//! acknowledged after it.
 
 /// Round-trip times below this part of the saved one belong to another path.
 const RTT_DIVISOR: u64 = 2;
@@ -107,7 +108,8 @@ pub struct CarefulResume {
 }
 
 impl CarefulResume {
-    /// Resumes from a window of `saved_cwnd` packets at a round-trip time of `saved_rtt_us`; 0 packets: nothing is known.
+    /// Resumes from a window of `saved_cwnd` packets at a round-trip time of `saved_rtt_us`; 0 packets: nothing is
+    /// known.
     pub fn new(saved_cwnd: u32, saved_rtt_us: u64) -> CarefulResume {
         let phase = if saved_cwnd == 0 { Phase::Normal } else { Phase::Reconnaissance };
         CarefulResume { phase, jump: saved_cwnd / 2, saved_rtt_us, pipe_size: 0 }
@@ -125,8 +127,8 @@ impl CarefulResume {
         matches!(self.phase, Phase::Unvalidated { .. }).then_some(self.jump)
     }
 
-    /// There is more to send than the window allows. Returns the window to jump to, if the path is the remembered one and
-    /// slow start has not come as far.
+    /// There is more to send than the window allows. Returns the window to jump to, if the path is the remembered one
+    /// and slow start has not come as far.
     pub fn limited(&mut self, sender: Limited) -> Option<u32> {
         if self.phase != Phase::Reconnaissance || !sender.initial_data_acked {
             return None;

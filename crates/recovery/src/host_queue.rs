@@ -40,8 +40,8 @@ impl HostQueue {
         self.completions.push_back((completes, buffer));
     }
 
-    /// A burst of `packets` with a payload of `bytes` was handed over to a device that [tells](Self::complete) later when it
-    /// is done with each of them.
+    /// A burst of `packets` with a payload of `bytes` was handed over to a device that [tells](Self::complete) later
+    /// when it is done with each of them.
     pub fn charge_untold(&mut self, bytes: u64, packets: u32) {
         let left = packets.saturating_sub(self.told_early);
         self.told_early -= packets - left;

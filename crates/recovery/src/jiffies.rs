@@ -2,8 +2,9 @@
 //! (`kernel/time/timer.c`).
 //!
 //! A timer is armed for a whole number of ticks, counted from the beginning of the current one. The wheel never lets it
-//! fire early: it fires one tick later, and in the outer levels, where several ticks share a slot, at the end of its slot.
-//! From 63 ticks on a slot has 8 of them, from 504 ticks on 64, and so on: 32 and 256 ms where a second has 250 ticks.
+//! fire early: it fires one tick later, and in the outer levels, where several ticks share a slot, at the end of its
+//! slot. From 63 ticks on a slot has 8 of them, from 504 ticks on 64, and so on: 32 and 256 ms where a second has 250
+//! ticks.
 
 use dumbbell_units::{Duration, Time};
 

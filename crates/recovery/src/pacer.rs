@@ -76,7 +76,8 @@ impl Pacer {
     }
 }
 
-/// When a pause ends that would end at `departure`, if the pacing rate becomes another one at `now`. A rate of 0 paces nothing.
+/// When a pause ends that would end at `departure`, if the pacing rate becomes another one at `now`. A rate of 0 paces
+/// nothing.
 pub(crate) fn rescaled(departure: Time, now: Time, (before, after): (u64, u64)) -> Time {
     if departure <= now || before == after || before == 0 {
         return departure;

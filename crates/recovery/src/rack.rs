@@ -194,9 +194,9 @@ impl Rack {
         (self.sent, self.end) > (sent, seq + 1)
     }
 
-    /// The last segment on the list of transmissions that was sent before the one that RACK knows to be delivered and is not
-    /// lost; `first` is such a segment. The place where the list was left is kept: what RACK knows only moves on, so that
-    /// everything before that place needs no second look.
+    /// The last segment on the list of transmissions that was sent before the one that RACK knows to be delivered and
+    /// is not lost; `first` is such a segment. The place where the list was left is kept: what RACK knows only moves
+    /// on, so that everything before that place needs no second look.
     fn last_sent_before(&self, board: &mut Scoreboard, first: u32) -> u32 {
         let mut last = board.list_place().unwrap_or(first);
         while let Some(next) = board.list_next(last)

@@ -25,8 +25,8 @@ impl RoundTrip {
         RoundTrip { estimator, min: WindowedMin::default(), source, shows_smoothed }
     }
 
-    /// The answer to the SYN came at `now`, `rtt` after the SYN left: the first sample, if the source of samples takes it
-    /// (`tcp_synack_rtt_meas`).
+    /// The answer to the SYN came at `now`, `rtt` after the SYN left: the first sample, if the source of samples takes
+    /// it (`tcp_synack_rtt_meas`).
     pub fn begin(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) {
         match self.source.handshake_rtt_us(now, rtt, is_syn_repeated) {
             Some(rtt_us) => {

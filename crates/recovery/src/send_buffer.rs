@@ -1,18 +1,18 @@
 //! The send buffer of a socket (`sk_sndbuf`, `sk_wmem_queued`): how much may be written that nobody has acknowledged.
 //!
 //! An application that writes more waits. It goes on when the free room is at least half of what is used
-//! (`sk_stream_write_space`), and then writes until the buffer is full. The buffer grows with the congestion window while
-//! somebody waits for it (autotuning), and never shrinks: a window that has fallen leaves room for 2 to 2.5 windows of what
-//! was sent after it.
+//! (`sk_stream_write_space`), and then writes until the buffer is full. The buffer grows with the congestion window
+//! while somebody waits for it (autotuning), and never shrinks: a window that has fallen leaves room for 2 to 2.5
+//! windows of what was sent after it.
 //!
 //! What waits to be sent lies in buffers of its own (`sk_write_queue`), each as large as half of the receiver's largest
 //! window when it was begun. Where one ends matters to bursts: only the last one, which may become larger, is deferred
 //! although it fits into the window.
 //!
-//! Room is asked for when a buffer is begun, not when it is filled. So it matters when what is written leaves, too: a burst of a
-//! full buffer makes room in it that is filled at once, whatever is in use, and where everything leaves another buffer has to be
-//! begun. `tcp_sendmsg_locked` sends one burst where the buffer that it has filled is the first one, and everything behind half
-//! of the largest window, at the end of a call, and before it waits.
+//! Room is asked for when a buffer is begun, not when it is filled. So it matters when what is written leaves, too: a
+//! burst of a full buffer makes room in it that is filled at once, whatever is in use, and where everything leaves
+//! another buffer has to be begun. `tcp_sendmsg_locked` sends one burst where the buffer that it has filled is the
+//! first one, and everything behind half of the largest window, at the end of a call, and before it waits.
 
 use dumbbell_units::claimed;
 use std::collections::VecDeque;
@@ -44,8 +44,8 @@ pub struct Held {
     pub lacking: u32,
     /// Most segments of a buffer that is being filled (`tcp_xmit_size_goal`).
     pub goal: u32,
-    /// Segments in half of the receiver's largest window (`max_window`): a buffer that ends farther above the last one with
-    /// PSH has it, too (`forced_push`).
+    /// Segments in half of the receiver's largest window (`max_window`): a buffer that ends farther above the last one
+    /// with PSH has it, too (`forced_push`).
     pub half_window: u32,
 }
 
@@ -73,7 +73,8 @@ pub struct SendBuffer {
     pushed: u32,
     /// Where what the application is at begins, and one above its last segment.
     calls: (u32, u32),
-    /// Bytes of a segment that the last call has written a part of: they lie in the last buffer, and the next call adds to them.
+    /// Bytes of a segment that the last call has written a part of: they lie in the last buffer, and the next call adds
+    /// to them.
     rest: u16,
     /// Whether the application is in the middle of a call.
     in_call: bool,
@@ -135,8 +136,8 @@ impl SendBuffer {
         self.size
     }
 
-    /// Makes room for `factor` times `segments` of full size that may be in flight, of which `largest_segment` bytes are
-    /// payload, options included; it never shrinks (`tcp_sndbuf_expand`).
+    /// Makes room for `factor` times `segments` of full size that may be in flight, of which `largest_segment` bytes
+    /// are payload, options included; it never shrinks (`tcp_sndbuf_expand`).
     pub fn expand(&mut self, segments: u32, largest_segment: u32, factor: u32) {
         let segment = (u64::from(largest_segment) + SEGMENT_HEADERS).next_power_of_two() + SEGMENT_DESCRIPTION;
         let wanted = u64::from(factor) * u64::from(segments.max(FEWEST_SEGMENTS)) * segment;
@@ -153,9 +154,9 @@ impl SendBuffer {
         }
     }
 
-    /// A segment of the next buffer is cut where the receive window ends, and so what is written after it is so many segments
-    /// `more`, up to `end`, and all that the application has to write so many `more_offered`. Each buffer ends where it did: with the
-    /// segment in which that is now. So does what the application hands over with a call.
+    /// A segment of the next buffer is cut where the receive window ends, and so what is written after it is so many
+    /// segments `more`, up to `end`, and all that the application has to write so many `more_offered`. Each buffer ends
+    /// where it did: with the segment in which that is now. So does what the application hands over with a call.
     pub fn note_cut(&mut self, end: u32, more: u32, more_offered: u32) {
         for buffer in &mut self.unsent {
             buffer.end = (buffer.end + more).min(end);
@@ -169,9 +170,9 @@ impl SendBuffer {
         self.unsent.front() == Some(&Unsent { end, is_pushed: true })
     }
 
-    /// How many segments the buffer holds that begins at `nxt`, with a [rest](SendBuffer::rest) as the last one, and whether it is
-    /// the last buffer, to which the application may add. What it lacks of the `quota` that may leave as one burst it takes from the
-    /// next one (`tcp_grow_skb`).
+    /// How many segments the buffer holds that begins at `nxt`, with a [rest](SendBuffer::rest) as the last one, and
+    /// whether it is the last buffer, to which the application may add. What it lacks of the `quota` that may leave as
+    /// one burst it takes from the next one (`tcp_grow_skb`).
     pub fn next_buffer(&mut self, nxt: u32, quota: u32) -> (u32, bool) {
         let wanted = nxt + quota;
         match self.unsent.get(1).copied() {
@@ -217,10 +218,10 @@ impl SendBuffer {
         }
     }
 
-    /// The application has segments up to `offered` to write; returns one above those that the socket takes now: what fills
-    /// the last buffer, whatever is used, or one more buffer as long as there is room, but no more than a call hands over. It is
-    /// asked again when what it wrote has left as far as that [goes](Push), and waits when nothing more is taken
-    /// (`tcp_sendmsg_locked`).
+    /// The application has segments up to `offered` to write; returns one above those that the socket takes now: what
+    /// fills the last buffer, whatever is used, or one more buffer as long as there is room, but no more than a call
+    /// hands over. It is asked again when what it wrote has left as far as that [goes](Push), and waits when nothing
+    /// more is taken (`tcp_sendmsg_locked`).
     pub fn write(&mut self, held: Held, offered: u32) -> u32 {
         let mut end = held.end;
         while self.writer != Writer::Waiting {
@@ -271,8 +272,8 @@ impl SendBuffer {
         end
     }
 
-    /// Where the call ends of which what follows `begun` is a part, if all that is written ends at `offered`, and how many bytes of
-    /// the next segment belong to it: those of an endless stream seldom end with one.
+    /// Where the call ends of which what follows `begun` is a part, if all that is written ends at `offered`, and how
+    /// many bytes of the next segment belong to it: those of an endless stream seldom end with one.
     fn end_of_call(&mut self, begun: u32, offered: u32) -> (u32, u16) {
         if self.calls.1 != offered {
             self.calls = (begun, offered);
@@ -286,8 +287,9 @@ impl SendBuffer {
         (self.calls.0.saturating_add(segments), u16::try_from(end % self.mss).unwrap_or(0))
     }
 
-    /// The last buffer, which ends at `end`, ends with PSH (`tcp_mark_push`), unless a part of a segment follows, which has it then. It
-    /// stays where the same call adds to the buffer, and the next one takes it away with the first bytes that it adds.
+    /// The last buffer, which ends at `end`, ends with PSH (`tcp_mark_push`), unless a part of a segment follows, which
+    /// has it then. It stays where the same call adds to the buffer, and the next one takes it away with the first
+    /// bytes that it adds.
     fn push(&mut self, end: u32) {
         self.pushed = end;
         if let Some(last) = self.unsent.back_mut().filter(|_| self.rest == 0) {
@@ -301,8 +303,8 @@ impl SendBuffer {
         self.writer == Writer::Writing
     }
 
-    /// Whether an application at work has filled the buffer that is to be sent next: then a burst of it leaves at once, however
-    /// small, and the application writes more (`tcp_push_one`).
+    /// Whether an application at work has filled the buffer that is to be sent next: then a burst of it leaves at once,
+    /// however small, and the application writes more (`tcp_push_one`).
     #[inline]
     pub fn pushes_one(&self) -> bool {
         self.is_written() && self.push == Push::One
@@ -455,7 +457,8 @@ mod tests {
             socket.wake_writer(held(una, 60, 80));
             socket.has_writer()
         };
-        // 80 - una segments, (60 - una)/2 buffers that were sent and one that was not: 54,816 bytes at 36, 51,984 at 38.
+        // 80 - una segments, (60 - una)/2 buffers that were sent and one that was not: 54,816 bytes at 36, 51,984 at
+        // 38.
         assert_eq!([30, 36, 38].map(wakes), [false, false, true]);
         assert_eq!(socket.write(held(38, 60, 80), 500), 80, "it has not been woken");
         let wakes_with = |lacking| {

@@ -1,8 +1,8 @@
 //! The one timer of a sender, and what it is armed for (`icsk_pending`).
 //!
 //! Retransmission timeout, reordering timer, tail loss probe and window probe share one timer: arming one replaces the
-//! others. A timeout that replaces a reordering timer or a probe counts from the transmission of the oldest segment, so that
-//! those do not postpone it (`tcp_rearm_rto`).
+//! others. A timeout that replaces a reordering timer or a probe counts from the transmission of the oldest segment, so
+//! that those do not postpone it (`tcp_rearm_rto`).
 
 use dumbbell_units::Time;
 
@@ -76,8 +76,8 @@ impl RetransmitTimer {
         self.arm(Pending::None, Time::NEVER);
     }
 
-    /// The timer fires; returns what for. A reordering timer or a probe stays pending until the timer is armed again, so
-    /// that the timeout which follows counts from the oldest segment (`tcp_write_timer_handler`).
+    /// The timer fires; returns what for. A reordering timer or a probe stays pending until the timer is armed again,
+    /// so that the timeout which follows counts from the oldest segment (`tcp_write_timer_handler`).
     pub fn expire(&mut self) -> Pending {
         self.at = Time::NEVER;
         match self.pending {
@@ -103,8 +103,8 @@ impl RetransmitTimer {
         !std::mem::replace(&mut self.partially_acked, is_partial)
     }
 
-    /// How long after the latest window probe the next one is due: the retransmission timeout, doubled for each that was
-    /// sent, at most `rto_max_us` (`tcp_probe0_when`).
+    /// How long after the latest window probe the next one is due: the retransmission timeout, doubled for each that
+    /// was sent, at most `rto_max_us` (`tcp_probe0_when`).
     pub fn window_probe_us(&self, rto_us: u64, rto_max_us: u64) -> u64 {
         (rto_us << self.window_probes.min(MOST_WINDOW_PROBE_DOUBLINGS)).min(rto_max_us)
     }

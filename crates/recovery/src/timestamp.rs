@@ -2,8 +2,8 @@
 
 use dumbbell_units::Time;
 
-/// A time of the timestamp option. Its 32 bits last for 49 days: of two times the later one is ahead by less than half of
-/// that.
+/// A time of the timestamp option. Its 32 bits last for 49 days: of two times the later one is ahead by less than half
+/// of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamp(u32);
 

@@ -4,7 +4,8 @@ use crate::columns::{self, Declared};
 use crate::{FlowCounts, Histogram, Table, UNKNOWN};
 use std::sync::Arc;
 
-/// What a ground knows of a flow of datagrams when the run is over. Counts and times are those of the measured interval.
+/// What a ground knows of a flow of datagrams when the run is over. Counts and times are those of the measured
+/// interval.
 #[derive(Clone, Debug, Default)]
 pub struct DatagramSummary {
     /// Number of the flow, from 0.

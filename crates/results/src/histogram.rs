@@ -1,9 +1,9 @@
 //! Distribution of a positive quantity in little memory.
 //!
-//! Values are counted in bins of relative width 1/64 (exact below 128); only the range of bins that occurs is kept, with a
-//! byte for each, so a flow with few samples whose round-trip times stay within a factor of two needs 64 bytes. Where a bin
-//! has more than 255, four more bytes a bin count how often its byte has passed that. Quantiles interpolate inside a bin and
-//! are within 0.8 % of the type-7 quantile of the samples.
+//! Values are counted in bins of relative width 1/64 (exact below 128); only the range of bins that occurs is kept,
+//! with a byte for each, so a flow with few samples whose round-trip times stay within a factor of two needs 64 bytes.
+//! Where a bin has more than 255, four more bytes a bin count how often its byte has passed that. Quantiles interpolate
+//! inside a bin and are within 0.8 % of the type-7 quantile of the samples.
 
 const BIN_BITS: u32 = 6;
 const BINS: u64 = 1 << BIN_BITS;
@@ -182,7 +182,8 @@ mod tests {
             histogram.add(sample);
         }
         assert_eq!((histogram.mean(), histogram.min()), (40_801.2, 1_000.0));
-        // From 512 on bins are 8 wide: the first four samples share the one from 1,000 on, an eighth of it from its ends.
+        // From 512 on bins are 8 wide: the first four samples share the one from 1,000 on, an eighth of it from its
+        // ends.
         assert_eq!([0.0, 0.25, 0.5, 0.75].map(|q| histogram.quantile(q)), [1_001.0, 1_003.0, 1_005.0, 1_007.0]);
         // From 131,072 on they are 2,048 wide.
         assert_eq!(histogram.quantile(1.0), 199_680.0);

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A ground (the simulator today, a real kernel or a real QUIC library tomorrow) fills one [`FlowSummary`] a flow and one
-//! [`LinkSummary`] a link when the run is over, and a [`FlowSample`] and a [`LinkSample`] at every instant that the
+//! A ground (the simulator today, a real kernel or a real QUIC library tomorrow) fills one [`FlowSummary`] a flow and
+//! one [`LinkSummary`] a link when the run is over, and a [`FlowSample`] and a [`LinkSample`] at every instant that the
 //! [`Recorder`] asks for. Columns are declared in [`columns`].
 
 pub mod columns;

@@ -28,7 +28,8 @@ fn assert_cells(table: &Table, row: usize, expected: &[(&str, &str)]) {
     assert_eq!(cells(table, row), expected);
 }
 
-/// 101 samples: `least`, `least + 1`, and so on. Each percentile has a bin of its own, in whose middle it is taken to lie.
+/// 101 samples: `least`, `least + 1`, and so on. Each percentile has a bin of its own, in whose middle it is taken to
+/// lie.
 fn histogram(least: u64) -> Histogram {
     let mut histogram = Histogram::default();
     (least..=least + 100).for_each(|sample| histogram.add(sample));

@@ -1,7 +1,7 @@
 //! Decodes a tree into the structs of the file format with serde, and finds as many errors as it can.
 //!
-//! Serde stops at the first error. The decoder notes it, takes the entry it is about out of the tree, and starts again, so
-//! that the next error shows. What the decoder took out itself is not missing.
+//! Serde stops at the first error. The decoder notes it, takes the entry it is about out of the tree, and starts again,
+//! so that the next error shows. What the decoder took out itself is not missing.
 
 use crate::error::{Problem, Problems};
 use crate::key_path::{KeyPath, Step};

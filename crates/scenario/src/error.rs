@@ -150,8 +150,8 @@ impl Snippet {
     /// Those shown before the marked part of a longer line.
     const BEFORE: usize = 60;
 
-    /// A line of which `width` characters from `start` on are meant. What would move the cursor, colour the screen or turn
-    /// the direction of writing is shown as U+FFFD, one for one, so that the mark below stays in its place.
+    /// A line of which `width` characters from `start` on are meant. What would move the cursor, colour the screen or
+    /// turn the direction of writing is shown as U+FFFD, one for one, so that the mark below stays in its place.
     fn of(line: &str, start: usize, width: usize) -> Snippet {
         let line = &line.replace(is_unprintable, "\u{fffd}");
         if line.chars().nth(Snippet::MOST).is_none() {

@@ -32,9 +32,10 @@ pub struct Point {
 }
 
 impl Experiment {
-    /// Reads an experiment file with the built-in algorithms. `source_name` is its name: it appears in errors, and trace
-    /// files and files to include are relative to its folder. `overrides` are pairs of a key path and a value as on a
-    /// command line (`path.rtt`, `80ms`), applied in order before sweeps are expanded; one of which nothing is left is an error.
+    /// Reads an experiment file with the built-in algorithms. `source_name` is its name: it appears in errors, and
+    /// trace files and files to include are relative to its folder. `overrides` are pairs of a key path and a value as
+    /// on a command line (`path.rtt`, `80ms`), applied in order before sweeps are expanded; one of which nothing is
+    /// left is an error.
     ///
     /// # Errors
     /// Everything that is wrong with the file, each error with its place and what would be right.
@@ -184,13 +185,14 @@ impl Point {
         self.combinations.loaded_algorithms()
     }
 
-    /// What the engine runs, made on demand. Points share traces, what flows have in common, and the recipes of algorithms.
+    /// What the engine runs, made on demand. Points share traces, what flows have in common, and the recipes of
+    /// algorithms.
     pub fn scenario(&self) -> Arc<Scenario> {
         self.resolved().scenario.clone()
     }
 
-    /// The complete scenario as an experiment file, with every default filled in, every sweep and preset expanded and the
-    /// contents of trace files included. Reading it again, from anywhere, gives the identical scenario.
+    /// The complete scenario as an experiment file, with every default filled in, every sweep and preset expanded and
+    /// the contents of trace files included. Reading it again, from anywhere, gives the identical scenario.
     pub fn resolved_toml(&self) -> String {
         canonical::to_toml(&self.resolved(), None)
     }

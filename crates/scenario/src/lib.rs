@@ -5,9 +5,9 @@
 //! `docs/reference/scenario.md` to people.
 //!
 //! The way of a file through this crate: `tree` (TOML, JSON and overrides become one tree of values that remember where
-//! they were written), `include` (the files that it stands on), `sweep` and `combinations` (one tree a point, when it is needed), `decode`
-//! (serde, collecting errors) into the structs of `file`, `resolve` (defaults, graph, routes, checks), and back out
-//! through `canonical` and `explain`.
+//! they were written), `include` (the files that it stands on), `sweep` and `combinations` (one tree a point, when it
+//! is needed), `decode` (serde, collecting errors) into the structs of `file`, `resolve` (defaults, graph, routes,
+//! checks), and back out through `canonical` and `explain`.
 
 mod canonical;
 mod combinations;

@@ -3,8 +3,8 @@
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
-/// Opens a regular file without waiting for anybody: a pipe has no end until somebody writes into it, a device may have none, and
-/// what the system shows as a file may wait, as `/proc/kmsg` does.
+/// Opens a regular file without waiting for anybody: a pipe has no end until somebody writes into it, a device may have
+/// none, and what the system shows as a file may wait, as `/proc/kmsg` does.
 pub(crate) fn open(path: &Path) -> Result<File, String> {
     let mut options = OpenOptions::new();
     options.read(true);

@@ -98,8 +98,8 @@ pub struct Flow {
     pub label: Arc<str>,
     /// How its controller is built: algorithm, version, parameters.
     pub cc: Arc<Recipe>,
-    /// On the running kernel our own program of this algorithm governs the flow, loaded for the purpose (`bpf:`); in the
-    /// simulator that is no difference.
+    /// On the running kernel our own program of this algorithm governs the flow, loaded for the purpose (`bpf:`); in
+    /// the simulator that is no difference.
     pub is_bpf: bool,
     /// When the connection attempt starts.
     pub start: Time,
@@ -116,8 +116,8 @@ pub struct Flow {
     pub app_schedule: Option<Arc<Schedule<u64>>>,
     /// Bytes that such an application writes at once; `None` is a segment.
     pub app_write: Option<u64>,
-    /// Bits per second at which the receiving application reads, by the time of the run: 0 is a pause, [`u64::MAX`] as fast as
-    /// data comes. `None` reads everything at once.
+    /// Bits per second at which the receiving application reads, by the time of the run: 0 is a pause, [`u64::MAX`] as
+    /// fast as data comes. `None` reads everything at once.
     pub read_schedule: Option<Arc<Schedule<u64>>>,
     /// The streams of the application, whose messages are measured; `None` is one endless stream.
     pub streams: Option<Streams>,
@@ -136,8 +136,8 @@ pub struct Flow {
 /// Flows that come and go while the run goes on.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// What the flows of each of its senders are, in turn; one entry stands for all of them if they share their way. It begins
-    /// at `start`, and nothing new begins from `stop` on.
+    /// What the flows of each of its senders are, in turn; one entry stands for all of them if they share their way. It
+    /// begins at `start`, and nothing new begins from `stop` on.
     pub senders: Vec<Flow>,
     /// Its kind and its parameters: what makes the source of its flows.
     pub source: SourceRecipe,

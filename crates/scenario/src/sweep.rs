@@ -1,10 +1,10 @@
 //! `[sweep]`: one file, many points.
 //!
-//! A sweep is the product of lists of values over key paths, the first key slowest (an included file's before those of the
-//! file that includes it), times `repeat` repetitions, which
-//! vary fastest. Keys in a `zip` group move together. Repetition 0 runs with the file's seed, repetition `r` with
-//! `Rng::stream(seed, r)`'s first number shifted right by 11 bits, so that seeds fit in a float; all points share the
-//! seeds of their repetitions, which makes comparisons between points paired.
+//! A sweep is the product of lists of values over key paths, the first key slowest (an included file's before those of
+//! the file that includes it), times `repeat` repetitions, which vary fastest. Keys in a `zip` group move together.
+//! Repetition 0 runs with the file's seed, repetition `r` with `Rng::stream(seed, r)`'s first number shifted right by
+//! 11 bits, so that seeds fit in a float; all points share the seeds of their repetitions, which makes comparisons
+//! between points paired.
 
 use crate::error::{Problem, Problems, Sources};
 use crate::key_path::{KeyPath, Step};

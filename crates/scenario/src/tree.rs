@@ -188,7 +188,8 @@ impl Node {
         key_span.or_else(|| self.span_near(path))
     }
 
-    /// Removes the table entry at `path`, or the one that holds it when `path` ends in a list. False when there is none.
+    /// Removes the table entry at `path`, or the one that holds it when `path` ends in a list. False when there is
+    /// none.
     pub(crate) fn remove(&mut self, path: &KeyPath) -> bool {
         let Some(last) = path.0.iter().rposition(|step| matches!(step, Step::Key(_))) else { return false };
         let Step::Key(key) = &path.0[last] else { return false };

@@ -91,8 +91,8 @@ impl FlowAgenda {
         }
     }
 
-    /// Has the processor fetch when the turns of a flow are due. Few events change which of them is first, so that the agenda of
-    /// flows is left where it is.
+    /// Has the processor fetch when the turns of a flow are due. Few events change which of them is first, so that the
+    /// agenda of flows is left where it is.
     #[inline(always)]
     pub fn prefetch(&self, flow: usize) {
         if let Some(dues) = self.dues.get(flow) {

@@ -18,8 +18,8 @@ pub struct Bounds<'a> {
     pub max_memory: u64,
     /// Takes the time series, [`SERIES_CHUNK_BYTES`] at a time. Without it they stay in memory.
     pub series: Option<&'a mut dyn SeriesSink>,
-    /// Packets travel one by one, and nothing is known ahead of its time: the general code alone. Tables are those of a usual
-    /// run, which this is to judge, at about twice the work.
+    /// Packets travel one by one, and nothing is known ahead of its time: the general code alone. Tables are those of a
+    /// usual run, which this is to judge, at about twice the work.
     pub plain: bool,
 }
 

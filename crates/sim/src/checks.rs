@@ -1,8 +1,8 @@
 //! What no run can do, whatever its experiment: checked as it runs where debug assertions are on, as in every test.
 //!
-//! The clock goes on, never back and not with events without end at one instant. A sample of the round-trip time is never
-//! shorter than the propagation delay, and every data packet that was sent, and every copy that a link made of one, has
-//! arrived, was dropped by a link that counted it, or is still on its way.
+//! The clock goes on, never back and not with events without end at one instant. A sample of the round-trip time is
+//! never shorter than the propagation delay, and every data packet that was sent, and every copy that a link made of
+//! one, has arrived, was dropped by a link that counted it, or is still on its way.
 
 use crate::bounds::go_on;
 use crate::flow::Flow;
@@ -84,8 +84,8 @@ impl Checks {
         );
     }
 
-    /// The run is over: media have been brought up to its end, and their drops are settled. `count` counts packets that are under
-    /// way.
+    /// The run is over: media have been brought up to its end, and their drops are settled. `count` counts packets that
+    /// are under way.
     #[inline(always)]
     pub fn conservation(&self, flows: &[Flow], count: impl Fn(&dyn Fn(&Packet) -> bool) -> u64) {
         if cfg!(debug_assertions) {

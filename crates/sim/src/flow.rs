@@ -77,7 +77,8 @@ impl Traffic {
     }
 }
 
-/// One flow. It begins with a cache line, so that what is [prefetched](dumbbell_units::prefetch) of it is what is needed.
+/// One flow. It begins with a cache line, so that what is [prefetched](dumbbell_units::prefetch) of it is what is
+/// needed.
 #[repr(align(64))]
 pub(crate) struct Flow {
     pub ends: Endpoints,
@@ -241,8 +242,8 @@ impl Flow {
         }
     }
 
-    /// Packets of this flow, of which `packet` is the first, leave the transmitter of a port, which is known only now that
-    /// they do.
+    /// Packets of this flow, of which `packet` is the first, leave the transmitter of a port, which is known only now
+    /// that they do.
     #[inline]
     pub fn count_late_departures(
         &mut self,
@@ -257,8 +258,8 @@ impl Flow {
         }
     }
 
-    /// A port is, or will be, done with a packet of this flow at `at`. Returns when the sender may send on, if that is its
-    /// host's own device and the sender waits for it.
+    /// A port is, or will be, done with a packet of this flow at `at`. Returns when the sender may send on, if that is
+    /// its host's own device and the sender waits for it.
     #[inline]
     pub fn complete(&mut self, (medium, port): (usize, Port), packet: &Packet, at: Time) -> Option<Time> {
         let device = self.device?;
@@ -283,8 +284,8 @@ impl Flow {
         }
     }
 
-    /// Writes what the application has produced by `now`. What does not fill a segment waits for the next write, unless it
-    /// is the last one.
+    /// Writes what the application has produced by `now`. What does not fill a segment waits for the next write, unless
+    /// it is the last one.
     pub fn write_due(&mut self, now: Time) {
         if let Source::Scheduled(production) = &mut self.unwritten {
             return production.write_due(now, &mut self.ends);

@@ -122,8 +122,8 @@ pub fn run_within<'a>(scenario: &'a Scenario, bounds: Bounds<'a>) -> Result<RunO
     run_scripted(scenario, Vec::new(), bounds)
 }
 
-/// Runs a scenario to its end, within bounds, while its links change as `script` says. Of changes at the same instant the
-/// later ones of the list come later.
+/// Runs a scenario to its end, within bounds, while its links change as `script` says. Of changes at the same instant
+/// the later ones of the list come later.
 ///
 /// # Errors
 /// Those of [`run_within`], and a change of a link that there is not.

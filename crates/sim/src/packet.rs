@@ -1,8 +1,8 @@
 //! What travels through the simulated network.
 //!
-//! Thousands of packets are in flight and each is copied several times, so a packet is small. A field has one meaning for
-//! data and another for ACKs, and what only few packets carry is kept elsewhere: SACK blocks in a [`Store`], the bytes of
-//! datagrams in [`Payloads`].
+//! Thousands of packets are in flight and each is copied several times, so a packet is small. A field has one meaning
+//! for data and another for ACKs, and what only few packets carry is kept elsewhere: SACK blocks in a [`Store`], the
+//! bytes of datagrams in [`Payloads`].
 
 use crate::agenda::Cause;
 use dumbbell_network::Route;
@@ -16,8 +16,8 @@ use std::num::NonZeroU32;
 /// A packet of some flow, on some hop of its route.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
-    /// When a packet of data or of the handshake, or a datagram, left, in nanoseconds. Of an ACK the timestamp option: when it
-    /// left, and in the upper half the time that it echoes.
+    /// When a packet of data or of the handshake, or a datagram, left, in nanoseconds. Of an ACK the timestamp option:
+    /// when it left, and in the upper half the time that it echoes.
     times: u64,
     pub flow: u32,
     /// The segment, or the segment acknowledged. In an answer to a SYN this and `detail` are the time that it echoes.

@@ -5,9 +5,9 @@ use dumbbell_units::Time;
 
 /// A link changes.
 ///
-/// What was computed ahead is computed again: when packets leave the link, and the throughput that is counted of them. Only
-/// a sender that waits for its own device (`completion = "wire"`) keeps the times that it was told for what the device
-/// already has.
+/// What was computed ahead is computed again: when packets leave the link, and the throughput that is counted of them.
+/// Only a sender that waits for its own device (`completion = "wire"`) keeps the times that it was told for what the
+/// device already has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimedChange {
     /// When: before everything else that happens at that instant.

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 /// A run that is handled in steps: to an instant, and from there to the next.
 ///
-/// However it is divided, its tables are those of a [whole run](crate::run), to the last bit. The CPU
-/// time is not measured, and more or fewer events may make the same run, as with samples at other instants. At a pause somebody outside may [speak](Stepper::steer) to the controllers of its flows.
+/// However it is divided, its tables are those of a [whole run](crate::run), to the last bit. The CPU time is not
+/// measured, and more or fewer events may make the same run, as with samples at other instants. At a pause somebody
+/// outside may [speak](Stepper::steer) to the controllers of its flows.
 ///
 /// ```
 /// # use dumbbell_scenario::Experiment;
@@ -54,8 +55,8 @@ impl<'a> Stepper<'a> {
         self.now > self.end
     }
 
-    /// Handles everything that is due before `until`, an instant that is not past. What is due at that instant itself has
-    /// not happened.
+    /// Handles everything that is due before `until`, an instant that is not past. What is due at that instant itself
+    /// has not happened.
     ///
     /// # Errors
     /// As a whole run; it cannot go on then.
@@ -67,18 +68,19 @@ impl<'a> Stepper<'a> {
         Ok(())
     }
 
-    /// The sending of a flow of the file, as its controller saw it last; `None` where no controller governs it, and while its
-    /// connection is not there.
+    /// The sending of a flow of the file, as its controller saw it last; `None` where no controller governs it, and
+    /// while its connection is not there.
     pub fn sending(&self, flow: usize) -> Option<Sending<'_>> {
         self.engine.is_established(flow).then(|| self.engine.sending(flow)).flatten()
     }
 
-    /// Speaks to the controller of a flow, which may change its window and its pacing rate. Both hold from this instant on:
-    /// what they allow leaves now, before everything else that is due now, and a pause that pacing has begun becomes as long as
-    /// it is at the new rate. What is under way has left. Returns whether a controller governs the flow.
+    /// Speaks to the controller of a flow, which may change its window and its pacing rate. Both hold from this instant
+    /// on: what they allow leaves now, before everything else that is due now, and a pause that pacing has begun
+    /// becomes as long as it is at the new rate. What is under way has left. Returns whether a controller governs the
+    /// flow.
     ///
-    /// The controller answers the next ACK itself. So what shall last has to be known to it, and not only be written into its
-    /// `Control`.
+    /// The controller answers the next ACK itself. So what shall last has to be known to it, and not only be written
+    /// into its `Control`.
     pub fn steer(&mut self, flow: usize, steer: &mut Steer<'_>) -> bool {
         !self.is_over() && self.engine.steer(flow, steer)
     }

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 /// The most servers of a source.
 pub const MAX_SERVERS: u32 = 100_000;
 
-/// A client asks all servers at the same time, waits until the slowest answer has arrived (a barrier), and asks again. Each
-/// server has a connection that stays and, with `access_rate` or `access_delay`, an access link of its own. A request takes
-/// the propagation delay of the way back; its packet is not simulated. In the first round a handshake takes the place of the
-/// request.
+/// A client asks all servers at the same time, waits until the slowest answer has arrived (a barrier), and asks again.
+/// Each server has a connection that stays and, with `access_rate` or `access_delay`, an access link of its own. A
+/// request takes the propagation delay of the way back; its packet is not simulated. In the first round a handshake
+/// takes the place of the request.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Incast {
@@ -27,8 +27,8 @@ pub struct Incast {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "this or `size` is required", "x-source" = "Vasudevan et al. 2009: fixed block"))]
     pub total: Option<Bytes>,
-    /// Time from the arrival of a request at a server until it writes its answer: a time, or a table with the `kind` of a
-    /// distribution and its parameters. Each server draws its own.
+    /// Time from the arrival of a request at a server until it writes its answer: a time, or a table with the `kind` of
+    /// a distribution and its parameters. Each server draws its own.
     #[serde(default = "none")]
     pub service: Wait,
     /// Time from the last answer of a round until the client asks again: likewise.
@@ -103,8 +103,8 @@ impl Incast {
     }
 }
 
-/// The servers of a source and the client that asks them. Each draws from a stream of its own, so that what one answers does
-/// not depend on when others do.
+/// The servers of a source and the client that asks them. Each draws from a stream of its own, so that what one answers
+/// does not depend on when others do.
 #[derive(Clone, Debug)]
 pub struct Barrier {
     kind: Incast,

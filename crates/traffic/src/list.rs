@@ -10,14 +10,16 @@ use std::sync::Arc;
 /// The most flows of a list.
 pub const MAX_LISTED: usize = 100_000;
 
-/// Flows begin at listed times, transfer listed sizes, and leave: a recorded workload. Each is a connection of its own, as with
-/// short flows. Times count from `start`; what is listed for a time from `stop` on, or after the end of the run, does not begin.
+/// Flows begin at listed times, transfer listed sizes, and leave: a recorded workload. Each is a connection of its own,
+/// as with short flows. Times count from `start`; what is listed for a time from `stop` on, or after the end of the
+/// run, does not begin.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct List {
-    /// A table of flows as comma-separated text, perhaps compressed with gzip, relative to the experiment file. The first line
-    /// names the columns: `start` (`"1.5s"`), `start_s` or `start_ms`; `bytes` (`30000` or `"30kB"`); and, where they differ from
-    /// flow to flow, `from`, `to`, `cc` and `label`. Empty lines and lines that begin with `#` are skipped.
+    /// A table of flows as comma-separated text, perhaps compressed with gzip, relative to the experiment file. The
+    /// first line names the columns: `start` (`"1.5s"`), `start_s` or `start_ms`; `bytes` (`30000` or `"30kB"`); and,
+    /// where they differ from flow to flow, `from`, `to`, `cc` and `label`. Empty lines and lines that begin with `#`
+    /// are skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "this or `flows` is required"))]
     pub file: Option<String>,

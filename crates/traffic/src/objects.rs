@@ -17,7 +17,8 @@ const MAX_OBJECTS: u32 = 100_000;
 pub enum Objects {
     /// Always the same.
     Fixed(u32),
-    /// P(number > n) = (1 + n / scale)^−shape, rounded down and cut at `max`: a Pareto distribution that begins at zero.
+    /// P(number > n) = (1 + n / scale)^−shape, rounded down and cut at `max`: a Pareto distribution that begins at
+    /// zero.
     Lomax {
         /// Half of the pages have more than about this, for shapes near 1.
         scale: f64,

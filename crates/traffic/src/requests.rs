@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The most users of a source.
 const MAX_USERS: u32 = 100_000;
 
-/// Each user has a connection that stays, asks over it, waits for the whole answer, thinks, and asks again: the load follows
-/// what the network can take. The answer is what is transferred. A request takes the propagation delay of the way back; its
-/// packet is not simulated. The first answer takes a handshake in place of a request.
+/// Each user has a connection that stays, asks over it, waits for the whole answer, thinks, and asks again: the load
+/// follows what the network can take. The answer is what is transferred. A request takes the propagation delay of the
+/// way back; its packet is not simulated. The first answer takes a handshake in place of a request.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
@@ -62,7 +62,8 @@ impl Requests {
     }
 }
 
-/// The users of a source. Each draws from a stream of its own, so that what one asks for does not depend on when others do.
+/// The users of a source. Each draws from a stream of its own, so that what one asks for does not depend on when others
+/// do.
 #[derive(Clone, Debug)]
 pub struct Users {
     size: Size,

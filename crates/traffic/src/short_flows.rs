@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 /// The most flows of a source in a second.
 const MAX_PER_SECOND: f64 = 1e7;
 
-/// Flows arrive, transfer their size, and leave. Each is a connection of its own, made when it arrives and forgotten when
-/// everything is acknowledged.
+/// Flows arrive, transfer their size, and leave. Each is a connection of its own, made when it arrives and forgotten
+/// when everything is acknowledged.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShortFlows {

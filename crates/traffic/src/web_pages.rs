@@ -7,11 +7,11 @@ use dumbbell_units::{Bytes, Duration, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Each user loads a page, reads it, and loads the next one. A page is a document and the objects that it names. The document
-/// comes over a connection of its own; when it has been parsed, its objects come over up to `connections` connections at
-/// the same time, that of the document included, one after the other over each. They are new for each page. The page has
-/// loaded when everything has arrived: the time from the first connection attempt until then is its load time. A request
-/// takes the propagation delay of the way back; its packet is not simulated.
+/// Each user loads a page, reads it, and loads the next one. A page is a document and the objects that it names. The
+/// document comes over a connection of its own; when it has been parsed, its objects come over up to `connections`
+/// connections at the same time, that of the document included, one after the other over each. They are new for each
+/// page. The page has loaded when everything has arrived: the time from the first connection attempt until then is its
+/// load time. A request takes the propagation delay of the way back; its packet is not simulated.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebPages {
@@ -21,8 +21,8 @@ pub struct WebPages {
     /// Payload of an object.
     #[schemars(extend("x-source" = "3GPP2 C.R1002: embedded object"))]
     pub size: Size,
-    /// Objects of a page besides its document: a number, or a table with the `scale`, `shape` and `max` of a distribution,
-    /// P(number > n) = (1 + n / scale)^-shape, cut at `max`.
+    /// Objects of a page besides its document: a number, or a table with the `scale`, `shape` and `max` of a
+    /// distribution, P(number > n) = (1 + n / scale)^-shape, cut at `max`.
     #[schemars(extend("x-source" = "3GPP2 C.R1002: number of embedded objects, mean 5.64"))]
     pub objects: Objects,
     /// Connections at the same time for a page.
@@ -85,8 +85,8 @@ impl WebPages {
     }
 }
 
-/// The pages of the users of a source. Each user draws from a stream of its own, the document, the number of objects and
-/// their sizes in this order, so that what is loaded does not depend on when.
+/// The pages of the users of a source. Each user draws from a stream of its own, the document, the number of objects
+/// and their sizes in this order, so that what is loaded does not depend on when.
 #[derive(Clone, Debug)]
 pub struct Pages {
     kind: WebPages,
@@ -104,8 +104,8 @@ impl Pages {
         self.kind.connections
     }
 
-    /// The next page of a user: the time until it is loaded, and the payload of its document; `None` if there is no such
-    /// user.
+    /// The next page of a user: the time until it is loaded, and the payload of its document; `None` if there is no
+    /// such user.
     pub fn page(&mut self, user: usize) -> Option<(Duration, u64)> {
         let rng = self.users.get_mut(user)?;
         Some((exponential(self.kind.think, rng), self.kind.document.draw(rng)))

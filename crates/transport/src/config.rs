@@ -38,15 +38,15 @@ pub struct TransportConfig {
     /// whatever is held (ns-3). Without autotuning only.
     #[schemars(extend("x-source" = "tcp_select_window; ns-3: TcpRxBuffer"))]
     pub held_data_takes_window: bool,
-    /// log2 of the unit in which TCP tells the receive window, rounded up. Where it is larger than a segment, two unread
-    /// segments may not show in the window, and their ACK does not wait for the reader (`read_delay`). A window that would
-    /// shrink is rounded with every ACK, so that repairs of less than a unit open it again.
+    /// log2 of the unit in which TCP tells the receive window, rounded up. Where it is larger than a segment, two
+    /// unread segments may not show in the window, and their ACK does not wait for the reader (`read_delay`). A window
+    /// that would shrink is rounded with every ACK, so that repairs of less than a unit open it again.
     #[schemars(range(max = 14), extend("x-source" = "tcp_select_initial_window: log2(tcp_rmem[2]) - 15, for 32 MiB"))]
     pub window_scale: u8,
-    /// How much an application may have written that is not acknowledged: `"unlimited"`; `"autotuning"`, Linux's buffer, which
-    /// grows with the window and never shrinks; or a size as an application sets it, of which Linux makes twice as many
-    /// bytes, because headers and bookkeeping take room, too. Who has more to write waits until a third of the buffer is
-    /// free. TCP only.
+    /// How much an application may have written that is not acknowledged: `"unlimited"`; `"autotuning"`, Linux's
+    /// buffer, which grows with the window and never shrinks; or a size as an application sets it, of which Linux makes
+    /// twice as many bytes, because headers and bookkeeping take room, too. Who has more to write waits until a third
+    /// of the buffer is free. TCP only.
     #[schemars(extend("x-source" = "sk_sndbuf; tcp_sndbuf_expand, sk_stream_write_space; SO_SNDBUF"))]
     pub send_buffer: SendBufferSize,
     /// What an autotuned send buffer has at first, if that is more than the first window needs.
@@ -62,8 +62,9 @@ pub struct TransportConfig {
     /// Who shapes transmissions by the pacing rate.
     #[schemars(extend("x-source" = "sk_pacing_status; tc-fq"))]
     pub pacing: Pacing,
-    /// Whether a burst that leaves later than pacing would have let it, because window or data were missing, shortens the
-    /// pause after it, by at most a half (Linux), or every pause is as long as its burst takes at the pacing rate (ns-3).
+    /// Whether a burst that leaves later than pacing would have let it, because window or data were missing, shortens
+    /// the pause after it, by at most a half (Linux), or every pause is as long as its burst takes at the pacing rate
+    /// (ns-3).
     #[schemars(extend("x-source" = "tcp_update_skb_after_send; ns-3: none"))]
     pub pacing_credit: bool,
     /// Ticks of the kernel's coarse clock per second: granularity of RTO, TLP and delayed-ACK timers.
@@ -91,8 +92,8 @@ pub struct TransportConfig {
     /// Forward RTO recovery.
     #[schemars(extend("x-source" = "tcp_frto; RFC 5682"))]
     pub frto: bool,
-    /// Take reductions back that prove spurious: by duplicates or timestamps over TCP (DSACK and Eifel undo), by ACKs for
-    /// all packets that were declared lost over QUIC.
+    /// Take reductions back that prove spurious: by duplicates or timestamps over TCP (DSACK and Eifel undo), by ACKs
+    /// for all packets that were declared lost over QUIC.
     #[schemars(extend("x-source" = "tcp_try_undo_recovery; RFC 3522, RFC 3708"))]
     pub undo: bool,
     /// How losses are found with selective acknowledgements.
@@ -116,10 +117,10 @@ pub struct TransportConfig {
     /// What round-trip times are measured from.
     #[schemars(extend("x-source" = "tcp_ack_update_rtt"))]
     pub rtt_samples: RttSamples,
-    /// Timestamps on every segment, which take 12 bytes. Without them retransmitted data gives no
-    /// round-trip time, originals that arrive late are not told from retransmissions (Eifel undo), segments with old
-    /// timestamps are not dropped (PAWS), a fourth SACK block fits an ACK, and the receiver takes for its round-trip time
-    /// the shortest time in which a window of data arrived. TCP only.
+    /// Timestamps on every segment, which take 12 bytes. Without them retransmitted data gives no round-trip time,
+    /// originals that arrive late are not told from retransmissions (Eifel undo), segments with old timestamps are not
+    /// dropped (PAWS), a fourth SACK block fits an ACK, and the receiver takes for its round-trip time the shortest
+    /// time in which a window of data arrived. TCP only.
     #[schemars(extend("x-source" = "tcp_timestamps; RFC 7323"))]
     pub timestamps: bool,
     /// Selective acknowledgements; without them NewReno rules apply.
@@ -150,7 +151,8 @@ pub struct TransportConfig {
     #[schemars(extend("x-at-least" = "mss", "x-source" = "GSO_LEGACY_MAX_SIZE less headers"))]
     pub gso_max_bytes: u32,
     /// A short segment leaves although another one is unacknowledged (`TCP_NODELAY`). Without it Nagle's algorithm, as
-    /// Minshall changed it, has it wait, which matters where data or a receive window that sizes itself ends within a segment.
+    /// Minshall changed it, has it wait, which matters where data or a receive window that sizes itself ends within a
+    /// segment.
     #[schemars(extend("x-source" = "TCP_NODELAY; tcp_nagle_check, tcp_minshall_check"))]
     pub nodelay: bool,
     /// When the host's first device reports a packet as sent, for TCP small queues.
@@ -209,8 +211,8 @@ pub enum LossDetection {
     /// By time, lost retransmissions included (RFC 8985).
     #[default]
     Rack,
-    /// A segment is lost when `reordering` segments above it are selectively acknowledged; a retransmission that is lost
-    /// waits for the timeout (RFC 6675, ns-3).
+    /// A segment is lost when `reordering` segments above it are selectively acknowledged; a retransmission that is
+    /// lost waits for the timeout (RFC 6675, ns-3).
     DupThresh,
 }
 
@@ -248,8 +250,8 @@ pub enum Rescue {
     /// Nothing (Linux).
     #[default]
     Off,
-    /// The lowest segment below the highest selectively acknowledged one that was not retransmitted (RFC 6675; ns-3 from
-    /// 3.43).
+    /// The lowest segment below the highest selectively acknowledged one that was not retransmitted (RFC 6675; ns-3
+    /// from 3.43).
     BelowSack,
     /// The lowest segment that was not retransmitted, wherever it is (ns-3 up to 3.42).
     Any,
@@ -293,9 +295,9 @@ pub enum RttSamples {
     /// ambiguous.
     #[default]
     Linux,
-    /// From the echoed timestamp, in whole milliseconds, where the cumulative ACK advances; an ACK without a sample shows
-    /// the controller the last one again (ns-3 from 3.43). A minimum in whole milliseconds is met again by every ACK
-    /// that finds less than a millisecond of queue, so BBR hardly ever enters PROBE_RTT.
+    /// From the echoed timestamp, in whole milliseconds, where the cumulative ACK advances; an ACK without a sample
+    /// shows the controller the last one again (ns-3 from 3.43). A minimum in whole milliseconds is met again by every
+    /// ACK that finds less than a millisecond of queue, so BBR hardly ever enters PROBE_RTT.
     Timestamps,
     /// As `timestamps`, but not from ACKs of retransmitted data (ns-3 before 3.43).
     TimestampsOfOriginals,
@@ -321,7 +323,8 @@ pub enum Completion {
     /// At hand-over: a virtual device takes everything at once.
     #[default]
     Immediate,
-    /// When the first link of the route has transmitted it (an Ethernet device); over Wi-Fi when its Block-ACK has come.
+    /// When the first link of the route has transmitted it (an Ethernet device); over Wi-Fi when its Block-ACK has
+    /// come.
     Wire,
 }
 
@@ -391,7 +394,8 @@ impl TransportConfig {
         &PARAMETERS
     }
 
-    /// All parameters with their values, as a table. The code for it is here and optimised, as sweeps ask for it with every run.
+    /// All parameters with their values, as a table. The code for it is here and optimised, as sweeps ask for it with
+    /// every run.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }

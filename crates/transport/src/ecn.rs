@@ -15,8 +15,8 @@ pub enum EcnUse {
     /// Not at all.
     #[default]
     Off,
-    /// An echo that stays until the sender has answered it (RFC 3168). Over QUIC the same as [`EcnUse::Accurate`], because
-    /// its ACKs always count marks.
+    /// An echo that stays until the sender has answered it (RFC 3168). Over QUIC the same as [`EcnUse::Accurate`],
+    /// because its ACKs always count marks.
     Classic,
     /// The receiver counts marks, and every ACK tells how many (RFC 9768; RFC 9000, section 13.4).
     Accurate,

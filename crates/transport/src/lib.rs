@@ -2,11 +2,10 @@
 //!
 //! Sans-IO endpoints: a Linux-like TCP sender and receiver, and QUIC-like ones in [`quic`].
 //!
-//! All are driven by values: time comes in as an argument, packets go in and out as [`Segment`]s and [`Ack`]s, and as bytes
-//! where an end is behind the trait [`Endpoint`].
-//! Sequence space is counted in segments: segment `n` is the `n`-th MSS of the stream, and only the last one of a finite
-//! stream may be shorter. Linux splits and merges buffers; the places where that could be seen are listed in
-//! `docs/architecture.md`.
+//! All are driven by values: time comes in as an argument, packets go in and out as [`Segment`]s and [`Ack`]s, and as
+//! bytes where an end is behind the trait [`Endpoint`]. Sequence space is counted in segments: segment `n` is the
+//! `n`-th MSS of the stream, and only the last one of a finite stream may be shorter. Linux splits and merges buffers;
+//! the places where that could be seen are listed in `docs/architecture.md`.
 
 mod config;
 mod ecn;

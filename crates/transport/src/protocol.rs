@@ -106,8 +106,8 @@ impl TransportConfig {
     /// Bytes of the option of accurate ECN with its three counters, padding included.
     const MARKS_OPTION: u32 = 12;
 
-    /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study: an
-    /// ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds), `udp`
+    /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study:
+    /// an ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds), `udp`
     /// (datagrams that nobody acknowledges), `probe` (datagrams that are sent back) and `real-time` (a call).
     pub fn profile(name: &str) -> Option<TransportConfig> {
         let quic =
@@ -125,8 +125,8 @@ impl TransportConfig {
         }
     }
 
-    /// Makes segments as large as they are by default: the place of a missing timestamp option is payload, that of counters
-    /// of marks is not.
+    /// Makes segments as large as they are by default: the place of a missing timestamp option is payload, that of
+    /// counters of marks is not.
     pub fn fill_segments(&mut self) {
         if self.protocol == Protocol::Tcp {
             let missing = TransportConfig::TIMESTAMP_OPTION - self.timestamp_option();
@@ -138,8 +138,8 @@ impl TransportConfig {
         if self.timestamps { TransportConfig::TIMESTAMP_OPTION } else { 0 }
     }
 
-    /// Bytes that the counters of marks take of each data segment: with `ecn = "accurate"` both ends of a TCP connection send
-    /// them (`tcp_ecn_option = 2`).
+    /// Bytes that the counters of marks take of each data segment: with `ecn = "accurate"` both ends of a TCP
+    /// connection send them (`tcp_ecn_option = 2`).
     pub fn marks_option(&self) -> u32 {
         let has_counters = self.protocol == Protocol::Tcp && self.ecn == EcnUse::Accurate;
         if has_counters { TransportConfig::MARKS_OPTION } else { 0 }

@@ -2,9 +2,9 @@
 //!
 //! The client sends its SYN again after a second, four times more a second apart, then after intervals that double
 //! (`tcp_syn_linear_timeouts`), and gives up when the tenth repetition is not answered (`tcp_syn_retries`). The server
-//! sends its answer again after one second, two more, four more, five times in all (`tcp_synack_retries`), and at once when
-//! another SYN arrives. Every answer echoes the first SYN that arrived (`tcp_check_req` leaves `ts_recent` as it is), so
-//! that a lost answer makes the first round-trip time too long by the time until the next one.
+//! sends its answer again after one second, two more, four more, five times in all (`tcp_synack_retries`), and at once
+//! when another SYN arrives. Every answer echoes the first SYN that arrived (`tcp_check_req` leaves `ts_recent` as it
+//! is), so that a lost answer makes the first round-trip time too long by the time until the next one.
 //!
 //! A QUIC-like client begins with intervals that double (the initial probe timeout of RFC 9002, section 6.2.2, is a
 //! second). Each of its packets has a number of its own, and an answer tells which one it is for.

@@ -71,8 +71,8 @@ pub struct SackBlock {
     pub end: u32,
 }
 
-/// A receive window as an ACK tells it: whole segments, and the bytes beyond them. Of one with 2^17 segments and more (190 MB of 1448
-/// bytes each), and of segments with 2^14 bytes and more, only whole segments are told.
+/// A receive window as an ACK tells it: whole segments, and the bytes beyond them. Of one with 2^17 segments and more
+/// (190 MB of 1448 bytes each), and of segments with 2^14 bytes and more, only whole segments are told.
 ///
 /// Nearly all windows have whole segments, and are their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,8 +158,8 @@ pub struct Ack {
     pub echo: Timestamp,
 }
 
-/// Marked segments that have arrived (AccECN, RFC 9768): their number in the three bits of ACE, and their bytes in the option's
-/// counter of 24 bits, where the option has room.
+/// Marked segments that have arrived (AccECN, RFC 9768): their number in the three bits of ACE, and their bytes in the
+/// option's counter of 24 bits, where the option has room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks(NonZeroU32);
 
@@ -169,8 +169,8 @@ impl Marks {
     /// Of the option's counters, that of ECT(1) comes first, that of CE second and that of ECT(0) third.
     const WITH_CE: u8 = 2;
 
-    /// The counters of a receiver at which so many marked segments have arrived, with so many bytes, where the option has
-    /// `counters` of its three counters.
+    /// The counters of a receiver at which so many marked segments have arrived, with so many bytes, where the option
+    /// has `counters` of its three counters.
     pub fn new(segments: u64, bytes: u64, counters: u8) -> Marks {
         let told = u32::from(counters & 3) << 28 | u32::from(ace(segments)) << 24 | byte_counter(bytes);
         Marks(Marks::IS_THERE | told)

@@ -1,5 +1,5 @@
-//! Both transports are driven through one story, and a controller that writes down what it is told checks that they keep
-//! to the order of calls that `dumbbell_cc_contract::Controller` documents.
+//! Both transports are driven through one story, and a controller that writes down what it is told checks that they
+//! keep to the order of calls that `dumbbell_cc_contract::Controller` documents.
 
 #![allow(
     clippy::cast_possible_truncation,

@@ -1,6 +1,7 @@
 //! What growing stores take of the machine's memory.
 
-/// From this many bytes on a store's next growth is foreseen; a smaller one has grown by the time it is looked at again.
+/// From this many bytes on a store's next growth is foreseen; a smaller one has grown by the time it is looked at
+/// again.
 const LARGE: u64 = 16 << 20;
 
 /// Bytes that a store claims which doubles when it is full: its capacity, and, while it is large and nearly full, the

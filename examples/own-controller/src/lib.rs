@@ -1,7 +1,7 @@
 //! A congestion controller of your own: one file (`aimd.rs`) and one line (in [`catalog`]).
 //!
-//! What is registered is known by name in experiment files, sweeps and presets, its parameters are checked and explained
-//! like those of any other algorithm, and its code is part of what a result depends on.
+//! What is registered is known by name in experiment files, sweeps and presets, its parameters are checked and
+//! explained like those of any other algorithm, and its code is part of what a result depends on.
 
 pub mod aimd;
 

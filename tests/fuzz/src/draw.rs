@@ -1,8 +1,8 @@
 //! Draws values that a JSON schema describes.
 //!
 //! The schema is the one that editors read (`dumbbell schema`). It names every key of an experiment with its type, its
-//! range, its unit and examples, so a key, a queue or an algorithm that is added later is drawn without a line here. Choices
-//! are read from bytes: those of a seed, or those that a coverage-guided fuzzer chooses.
+//! range, its unit and examples, so a key, a queue or an algorithm that is added later is drawn without a line here.
+//! Choices are read from bytes: those of a seed, or those that a coverage-guided fuzzer chooses.
 
 use arbitrary::{Result, Unstructured};
 use serde_json::{Map, Value, json};

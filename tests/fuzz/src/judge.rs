@@ -1,7 +1,7 @@
 //! What must hold of the results of any run.
 //!
-//! The engine checks round-trip times, conservation and its clock as it runs (`sim`, with debug assertions). Here its tables
-//! are judged, as whoever reads them would.
+//! The engine checks round-trip times, conservation and its clock as it runs (`sim`, with debug assertions). Here its
+//! tables are judged, as whoever reads them would.
 
 use dumbbell_path::LinkRate;
 use dumbbell_results::{Column, Table, Values};

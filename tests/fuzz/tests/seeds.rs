@@ -3,8 +3,8 @@
 use dumbbell_fuzz::{Outcome, TARGETS, Target};
 use std::path::Path;
 
-/// Tries so many seeds, a quarter of them unless `DUMBBELL_TEST_WHOLE` is set (`make test-all`); says which share of the cases was
-/// accepted.
+/// Tries so many seeds, a quarter of them unless `DUMBBELL_TEST_WHOLE` is set (`make test-all`); says which share of
+/// the cases was accepted.
 fn accepted(target: &str, seeds: u32) -> f64 {
     let end = if std::env::var_os("DUMBBELL_TEST_WHOLE").is_some() { seeds } else { seeds / 4 };
     let target = Target::named(target).expect("a target of this name");

@@ -110,8 +110,8 @@ impl Code {
     }
 }
 
-/// Statements and the number of line breaks before each: lines, joined within brackets and behind a backslash, and split at
-/// semicolons; comments are left out.
+/// Statements and the number of line breaks before each: lines, joined within brackets and behind a backslash, and
+/// split at semicolons; comments are left out.
 fn statements(text: &str) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     let mut current = String::new();

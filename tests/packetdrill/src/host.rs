@@ -1,7 +1,7 @@
 //! The host under test: one socket, over the product's own endpoints, in virtual time.
 //!
-//! The endpoints begin established, so the handshake is here: options, ECN, the first round-trip time, SYNs that are repeated.
-//! What follows is [`Connection`]'s.
+//! The endpoints begin established, so the handshake is here: options, ECN, the first round-trip time, SYNs that are
+//! repeated. What follows is [`Connection`]'s.
 
 mod accurate;
 mod challenge;
@@ -283,8 +283,8 @@ impl Simulated {
                 Ok(())
             }
             Some(mut peer) if is_syn && !packet.flags.has(Flags::ACK) => {
-                // The SYN again: so is its answer. Whether ECN is used was decided by the first one; that the other end now
-                // asks for none tells that its bits may not pass.
+                // The SYN again: so is its answer. Whether ECN is used was decided by the first one; that the other end
+                // now asks for none tells that its bits may not pass.
                 peer.reflected.arrived = packet.ecn.unwrap_or_default();
                 peer.reflected.is_bleached |= packet.flags.ace() == 0;
                 let mut answer = negotiation::repeated(&opening.packet, opening.ecn, 1);
@@ -301,7 +301,8 @@ impl Simulated {
         }
     }
 
-    /// Parameters of the sending and of the receiving direction towards such a peer, whose window begins with so many bytes.
+    /// Parameters of the sending and of the receiving direction towards such a peer, whose window begins with so many
+    /// bytes.
     fn configs(&self, peer: &Peer, first_window: u64) -> (TransportConfig, TransportConfig) {
         let settings = &self.settings;
         let timestamps = peer.clock.is_some();

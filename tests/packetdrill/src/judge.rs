@@ -206,9 +206,9 @@ impl<H: Host> Run<H> {
         }
     }
 
-    /// An event that expects a packet. The host hands data down in bursts, which scripts show as one packet or as several:
-    /// any division of the same range is the same. PSH depends on it, since every burst of several segments carries one: where
-    /// a range is divided otherwise, it counts only at the end of a write.
+    /// An event that expects a packet. The host hands data down in bursts, which scripts show as one packet or as
+    /// several: any division of the same range is the same. PSH depends on it, since every burst of several segments
+    /// carries one: where a range is divided otherwise, it counts only at the end of a write.
     fn expect(&mut self, event: &Event, expected: &Packet) -> Result<(), End> {
         let (earliest, latest) = match event.when {
             When::At(moment) => (self.time(moment), self.time(moment)),
@@ -386,8 +386,8 @@ impl<H: Host> Run<H> {
     }
 }
 
-/// What of `got` is not as `expected`. Windows are not compared: the endpoints count them in segments. Nor are the values of
-/// timestamps, which begin anywhere, nor the window scale, which follows from buffer sizes.
+/// What of `got` is not as `expected`. Windows are not compared: the endpoints count them in segments. Nor are the
+/// values of timestamps, which begin anywhere, nor the window scale, which follows from buffer sizes.
 fn difference(expected: &Packet, got: &Packet) -> Option<String> {
     let mut differences = Vec::new();
     let mut compare = |what: &str, expected: String, got: String| {

@@ -1,8 +1,8 @@
 //! Runs packet scripts on Dumbbell's TCP endpoints.
 //!
-//! A packet script, in the language of [packetdrill](https://github.com/google/packetdrill), says which packets and system
-//! calls a host meets at which times, and which packets and which `struct tcp_info` are expected of it. Here the host is the
-//! simulator's sender and receiver, in virtual time.
+//! A packet script, in the language of [packetdrill](https://github.com/google/packetdrill), says which packets and
+//! system calls a host meets at which times, and which packets and which `struct tcp_info` are expected of it. Here the
+//! host is the simulator's sender and receiver, in virtual time.
 //!
 //! ```
 //! use dumbbell_packetdrill::{Verdict, parse, run};

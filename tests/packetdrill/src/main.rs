@@ -1,6 +1,6 @@
-//! Runs packet scripts: `cargo run -p dumbbell-packetdrill -- [--live] [--trace] FILE-OR-FOLDER...`. With `--live` the kernel of
-//! this machine is judged in place of the endpoints; with `--trace` nothing is judged, and what
-//! happens is printed. `--random FIRST..END FOLDER` writes scripts drawn at random.
+//! Runs packet scripts: `cargo run -p dumbbell-packetdrill -- [--live] [--trace] FILE-OR-FOLDER...`. With `--live` the
+//! kernel of this machine is judged in place of the endpoints; with `--trace` nothing is judged, and what happens is
+//! printed. `--random FIRST..END FOLDER` writes scripts drawn at random.
 
 use dumbbell_packetdrill::{Row, Subject, Table, draw, read_script, run_file, run_folder, trace};
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! Scripts drawn at random: a sender, a path that loses, delays, duplicates and marks what it likes, and a receiver that
-//! acknowledges every segment. The script expects what the endpoints did, so that a kernel can judge them.
+//! Scripts drawn at random: a sender, a path that loses, delays, duplicates and marks what it likes, and a receiver
+//! that acknowledges every segment. The script expects what the endpoints did, so that a kernel can judge them.
 //!
-//! A script whose outcome hangs on the phase of the timers' clock says nothing: it is drawn with ticks of 4 ms and kept only
-//! if it also holds with ticks of 1 ms and of 10 ms.
+//! A script whose outcome hangs on the phase of the timers' clock says nothing: it is drawn with ticks of 4 ms and kept
+//! only if it also holds with ticks of 1 ms and of 10 ms.
 
 use crate::host::{Emitted, START, Simulated};
 use crate::judge::{Host, Verdict, run};
@@ -15,8 +15,8 @@ use std::fmt::Write;
 
 /// Bytes of every segment.
 const SEGMENT: u32 = 1000;
-/// Stimuli come at multiples of this behind [`OFFSET`]: clear of the ticks of every clock, of the millisecond in which a
-/// sender defers a burst, and of the two milliseconds within which HyStart takes ACKs for a train.
+/// Stimuli come at multiples of this behind [`OFFSET`]: clear of the ticks of every clock, of the millisecond in which
+/// a sender defers a burst, and of the two milliseconds within which HyStart takes ACKs for a train.
 const GRID: Duration = Duration::from_micros(1_300);
 /// Where the grid begins.
 const OFFSET: Duration = Duration::from_micros(350);

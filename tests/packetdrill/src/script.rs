@@ -276,8 +276,8 @@ impl fmt::Display for Options {
     }
 }
 
-/// The option of AccECN: bytes that have arrived with each of the three marks, modulo 2^24, as many of the counters as were
-/// sent.
+/// The option of AccECN: bytes that have arrived with each of the three marks, modulo 2^24, as many of the counters as
+/// were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteCounters {
     /// ECT(0) comes first, and not ECT(1) (kind 172, and not 174).

@@ -20,8 +20,8 @@ pub struct Settings {
     pub cubic: Map<String, Value>,
     /// `tcp_timestamps`.
     pub timestamps: bool,
-    /// `tcp_ecn`: 0 never, 1 asks for it, 2 accepts it; 3 asks for and accepts accurate ECN, 4 accepts it and asks for the
-    /// classic one, 5 only accepts it.
+    /// `tcp_ecn`: 0 never, 1 asks for it, 2 accepts it; 3 asks for and accepts accurate ECN, 4 accepts it and asks for
+    /// the classic one, 5 only accepts it.
     pub ecn: i64,
     /// `tcp_ecn_option`: whether packets carry AccECN's counters of bytes.
     pub ecn_option: bool,
@@ -53,8 +53,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// A command of the script, which stands in `folder`; the reason if it asks for what is not modelled. Of a shell file the
-    /// commands in it are run.
+    /// A command of the script, which stands in `folder`; the reason if it asks for what is not modelled. Of a shell
+    /// file the commands in it are run.
     pub fn run(&mut self, command: &str, folder: &Path) -> Result<(), String> {
         let lines = command.replace("\\\n", " ");
         let lines = lines.lines().map(str::trim).filter(|line| !line.starts_with('#'));
@@ -258,7 +258,8 @@ impl Settings {
         Ok(())
     }
 
-    /// The controller that a socket option of the script chooses at any time. The endpoints have it from their beginning.
+    /// The controller that a socket option of the script chooses at any time. The endpoints have it from their
+    /// beginning.
     pub fn chosen_controller(script: &Script) -> Option<&str> {
         script.events.iter().find_map(|event| match &event.what {
             What::Call(call) if call.name == "setsockopt" && call.args.get(2) == Some(&congestion()) => {

@@ -1,7 +1,7 @@
 //! Bytes of a script and segments of the endpoints.
 //!
-//! The endpoints count their sequence space in segments, scripts count bytes. A [`Stream`] knows at which byte each segment
-//! begins. Bytes are counted from the beginning of the data, without the SYN.
+//! The endpoints count their sequence space in segments, scripts count bytes. A [`Stream`] knows at which byte each
+//! segment begins. Bytes are counted from the beginning of the data, without the SYN.
 
 use crate::script::{Direction, Script};
 use std::ops::Range;
@@ -80,8 +80,8 @@ impl Stream {
         }
     }
 
-    /// Appends `bytes` in segments of `segment` bytes, of which the first `sent` have left, so that the last one takes no
-    /// more. Returns how many segments were added, and the length of the last one.
+    /// Appends `bytes` in segments of `segment` bytes, of which the first `sent` have left, so that the last one takes
+    /// no more. Returns how many segments were added, and the length of the last one.
     pub fn write(&mut self, bytes: u64, segment: u64, sent: u64) -> (u32, u64) {
         let before = self.segments();
         let end = self.end() + bytes;
@@ -116,8 +116,8 @@ impl Incoming {
         Stream::cut(&cuts, &self.offloaded_above_a_gap(segment), segment)
     }
 
-    /// Packets of several segments, as receive offload makes them, that arrive above a gap: they stay one segment of the
-    /// receiver, which takes them as one event. In order the number of segments counts.
+    /// Packets of several segments, as receive offload makes them, that arrive above a gap: they stay one segment of
+    /// the receiver, which takes them as one event. In order the number of segments counts.
     fn offloaded_above_a_gap(&self, segment: u64) -> Vec<Range<u64>> {
         let mut next = 0;
         let mut above = Vec::new();

@@ -129,8 +129,8 @@ fn assert_within(what: &str, value: f64, range: std::ops::RangeInclusive<f64>) {
     assert!(range.contains(&value), "{what}: {value:.3}, not in {range:?}");
 }
 
-/// `expected` lies between the values that different starts lead to, or within 15 % of them; and starts matter less than
-/// by a factor of `most`.
+/// `expected` lies between the values that different starts lead to, or within 15 % of them; and starts matter less
+/// than by a factor of `most`.
 #[track_caller]
 fn assert_bracketed(what: &str, by_start: [f64; 4], expected: f64, most: f64) {
     let low = by_start.into_iter().fold(f64::INFINITY, f64::min);
@@ -495,8 +495,8 @@ fn a_tsunami_flow_is_limited_by_its_window() {
         }
         near
     };
-    // Not for more than nine tenths of the time, as the check has it: at 0.75 a flow drains a dozen packets in one phase
-    // of eight, and needs two more to fill up again.
+    // Not for more than nine tenths of the time, as the check has it: at 0.75 a flow drains a dozen packets in one
+    // phase of eight, and needs two more to fill up again.
     assert!(limited(&mut network) > 700);
     let mut v1 = alone("bbr", 10.0);
     v1.run(10.5);

@@ -1,5 +1,5 @@
-//! The allowance for aggregated ACKs (since Linux 5.1): two slots of a few rounds, bounded by the window and by what the
-//! bandwidth delivers in a tenth of a second.
+//! The allowance for aggregated ACKs (since Linux 5.1): two slots of a few rounds, bounded by the window and by what
+//! the bandwidth delivers in a tenth of a second.
 
 use super::model::Core;
 use crate::estimators::BW_UNIT;

@@ -1,7 +1,7 @@
 //! PROBE_BW: the gain cycle.
 //!
-//! Phase 0 sends faster than the bandwidth to see whether there is more, phase 1 sends slower to drain what that left in
-//! the queue, the others cruise. Flows enter at a random phase so that they do not probe in step, never at phase 1,
+//! Phase 0 sends faster than the bandwidth to see whether there is more, phase 1 sends slower to drain what that left
+//! in the queue, the others cruise. Flows enter at a random phase so that they do not probe in step, never at phase 1,
 //! which would drain a queue that is not theirs.
 
 use super::model::{Core, Mode};

@@ -1,9 +1,9 @@
 //! The minimum round-trip time and PROBE_RTT.
 //!
-//! The minimum is believed for ten seconds. If nothing renewed it until then (an application's pause would, and so would
-//! other flows' PROBE_RTT), the window is held at four packets for 200 ms and at least a round, so that the queue drains
-//! and the propagation delay can be seen. Flows that share a queue expire together, because they all see the minimum
-//! when it drains: they synchronise.
+//! The minimum is believed for ten seconds. If nothing renewed it until then (an application's pause would, and so
+//! would other flows' PROBE_RTT), the window is held at four packets for 200 ms and at least a round, so that the queue
+//! drains and the propagation delay can be seen. Flows that share a queue expire together, because they all see the
+//! minimum when it drains: they synchronise.
 
 use super::model::{Core, Mode};
 use super::rules::Rules;

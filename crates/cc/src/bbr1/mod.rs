@@ -16,9 +16,9 @@
 //! ```
 //!
 //! With every ACK the model is updated (`policer`, `bandwidth`, `aggregation`, `cycle`, full pipe, drain, `min_rtt`, in
-//! this order), then the `operating_point` follows from it, which is the pacing rate (`pacing`) and the window's target,
-//! and the window (`window`) grows towards that. Gains are in 1/256, the minimum round-trip time expires by the kernel's
-//! coarse clock. All that these parts know is in `model`.
+//! this order), then the `operating_point` follows from it, which is the pacing rate (`pacing`) and the window's
+//! target, and the window (`window`) grows towards that. Gains are in 1/256, the minimum round-trip time expires by the
+//! kernel's coarse clock. All that these parts know is in `model`.
 //!
 //! What older kernels, other stacks and papers do otherwise is not here: they bring [`Rules`] of their own, which
 //! `dumbbell-cc-family` holds.

@@ -83,8 +83,8 @@ pub struct Parameters {
     /// Largest burst in bytes.
     #[schemars(extend("x-source" = "GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER"))]
     pub burst_max_bytes: Bytes,
-    /// The connection's small queues in its own host count `2^-small_queue_shift` seconds of its rate (8 is 4 ms); absent
-    /// they count as much as a burst.
+    /// The connection's small queues in its own host count `2^-small_queue_shift` seconds of its rate (8 is 4 ms);
+    /// absent they count as much as a burst.
     #[schemars(range(max = 31), extend("x-source" = "BBR-n's patch of tcp_small_queue_check: sysctl tcp_pacing_shift"))]
     pub small_queue_shift: Option<u32>,
 

@@ -1,8 +1,8 @@
 //! Where versions of BBR v1 part ways.
 //!
 //! [`Rules`] names every decision that older kernels, other stacks or papers take otherwise; its provided methods are
-//! Linux 6.18's, so [`Linux`] says nothing. Another set of rules says only what it does otherwise, and the controller is
-//! compiled for it: Linux's pays nothing for the others.
+//! Linux 6.18's, so [`Linux`] says nothing. Another set of rules says only what it does otherwise, and the controller
+//! is compiled for it: Linux's pays nothing for the others.
 
 use super::model::{Core, Mode};
 use dumbbell_cc_contract::parameters::Gain;
@@ -156,8 +156,8 @@ pub trait Rules: Clone + Send + 'static {
 
     // Loss.
 
-    /// Reacts to loss on an ACK that delivers something, `bw` being the bandwidth to operate at. True when the window is
-    /// set and ordinary growth must not follow.
+    /// Reacts to loss on an ACK that delivers something, `bw` being the bandwidth to operate at. True when the window
+    /// is set and ordinary growth must not follow.
     #[inline]
     fn recover(&mut self, core: &mut Core, view: &View, control: &mut Control, sample: &RateSample, bw: u32) -> bool {
         core.recover_or_restore(view, control, sample)

@@ -12,8 +12,8 @@ impl Core {
         self.bdp_and(rules, bw, gain, 0)
     }
 
-    /// `gain` bandwidth-delay products and `allowance / BW_UNIT` packets, rounded up; without the allowance before there
-    /// is a model.
+    /// `gain` bandwidth-delay products and `allowance / BW_UNIT` packets, rounded up; without the allowance before
+    /// there is a model.
     fn bdp_and<R: Rules>(&self, rules: &R, bw: u32, gain: Gain, allowance: u64) -> u32 {
         if self.min_rtt.rtt_us == View::UNKNOWN_RTT {
             return self.parameters.initial_window;

@@ -62,7 +62,8 @@ impl Bbr2 {
         self.parameters.probe_rtt_dwell > Duration::ZERO
     }
 
-    /// The end of DOWN, where alone QUIC looks: whether the minimum has expired; this ACK's round-trip time replaces it.
+    /// The end of DOWN, where alone QUIC looks: whether the minimum has expired; this ACK's round-trip time replaces
+    /// it.
     pub(super) fn renew_expired_minimum(&mut self, view: &View, sample: &RateSample) -> bool {
         match u32::try_from(sample.rtt_us) {
             Ok(rtt_us) if self.has_probe_rtt() && self.is_recent_minimum_expired(view) => {

@@ -19,11 +19,11 @@
 //! (`window`). Unlike version 1 it neither conserves packets in recovery nor looks for policers: the bounds do both.
 //! All that these parts know is in `model`.
 //!
-//! Version 3 is the same machine with other constants, and a few other rules, each of which is a parameter here: STARTUP
-//! with a window of two BDP; a DOWN that hardly drains; UP probes until the bandwidth stops growing for three rounds
-//! instead of until a queue forms ([`UpExit::Plateau`], [`FullTest::EverySample`]); a STARTUP that ends by loss keeps
-//! what was delivered ([`StartupBound::BdpOrDelivered`]); repairs by tail loss probes count as losses. The presets
-//! `bbr3`, `bbr3-draft`, `bbr2-quic` and `bbr-n` are nothing but values of [`Parameters`].
+//! Version 3 is the same machine with other constants, and a few other rules, each of which is a parameter here:
+//! STARTUP with a window of two BDP; a DOWN that hardly drains; UP probes until the bandwidth stops growing for three
+//! rounds instead of until a queue forms ([`UpExit::Plateau`], [`FullTest::EverySample`]); a STARTUP that ends by loss
+//! keeps what was delivered ([`StartupBound::BdpOrDelivered`]); repairs by tail loss probes count as losses. The
+//! presets `bbr3`, `bbr3-draft`, `bbr2-quic` and `bbr-n` are nothing but values of [`Parameters`].
 //!
 //! Bandwidth is in packets/µs × 2^24, gains are in 1/256, minimum round-trip times expire by the kernel's coarse clock.
 //! The kernel's fast path, which skips work whose outcome is known, is not modelled.

@@ -122,8 +122,8 @@ pub struct Parameters {
     /// Round-trip time that halves `burst_rtt_bytes`.
     #[schemars(extend("x-at-least" = "1us", "x-source" = "bbr_tso_rtt_shift = 9: 512 us"))]
     pub burst_rtt_step: Duration,
-    /// The connection's small queues in its own host count `2^-small_queue_shift` seconds of its rate (8 is 4 ms); absent
-    /// they count as much as a burst.
+    /// The connection's small queues in its own host count `2^-small_queue_shift` seconds of its rate (8 is 4 ms);
+    /// absent they count as much as a burst.
     #[schemars(range(max = 31), extend("x-source" = "BBR-n's patch of tcp_small_queue_check: sysctl tcp_pacing_shift"))]
     pub small_queue_shift: Option<u32>,
 
@@ -173,7 +173,8 @@ pub struct Parameters {
     /// Least headroom in packets.
     #[schemars(extend("x-source" = "bbr_inflight_with_headroom: max(headroom, 1); not in QUIC"))]
     pub headroom_min: u32,
-    /// Signals of the current loss round are replaced at the end of an ACK's processing, not before the model sees them.
+    /// Signals of the current loss round are replaced at the end of an ACK's processing, not before the model sees
+    /// them.
     #[schemars(extend("x-source" = "v3: bbr_advance_latest_delivery_signals"))]
     pub latest_signals_last: bool,
     /// Losses are judged by rounds of their own, which begin with a loss.
@@ -195,8 +196,8 @@ pub struct Parameters {
     /// UP ends when this many BDP are in flight (`up_exit = "queue"`).
     #[schemars(extend("x-source" = "bbr_bw_probe_pif_gain = 5/4"))]
     pub up_queue_gain: Gain,
-    /// UP lasts at least a round instead of a minimum round-trip time, and the queue that ends it is larger by two packets
-    /// and the aggregation allowance.
+    /// UP lasts at least a round instead of a minimum round-trip time, and the queue that ends it is larger by two
+    /// packets and the aggregation allowance.
     #[schemars(extend("x-source" = "quic_bbr2_probe_bw: UpdateProbeUp"))]
     pub up_lasts_a_round: bool,
     /// Credit for raising `inflight_hi` survives ACKs on which the window was not the limit.

@@ -1,7 +1,7 @@
 //! Rounds, the maximum bandwidth, and what happened in the current loss round.
 //!
-//! Losses are judged by rounds that begin with a loss, so that a round's bandwidth and delivered amount are those of the
-//! packets that met the congestion. At the end of such a round the lower bounds adapt to them (`bounds`).
+//! Losses are judged by rounds that begin with a loss, so that a round's bandwidth and delivered amount are those of
+//! the packets that met the congestion. At the end of such a round the lower bounds adapt to them (`bounds`).
 
 use super::model::{Bbr2, Mode};
 use super::parameters::LossCount;

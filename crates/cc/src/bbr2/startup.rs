@@ -1,7 +1,7 @@
 //! The end of STARTUP, and DRAIN.
 //!
-//! STARTUP ends when the pipe is full: the bandwidth has stopped growing for three rounds, or a round lost or marked too
-//! much. Version 3 repeats the search for a plateau in every UP.
+//! STARTUP ends when the pipe is full: the bandwidth has stopped growing for three rounds, or a round lost or marked
+//! too much. Version 3 repeats the search for a plateau in every UP.
 
 use super::model::{Bbr2, Mode};
 use super::parameters::{FullTest, LossCount, StartupBound};

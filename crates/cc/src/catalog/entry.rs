@@ -200,8 +200,8 @@ impl Entry {
         self.code.read(&self.preset, overrides)
     }
 
-    /// The JSON Schema of the parameters: types, defaults, meaning and source (`x-source`) of each. A variant's defaults
-    /// are its own.
+    /// The JSON Schema of the parameters: types, defaults, meaning and source (`x-source`) of each. A variant's
+    /// defaults are its own.
     pub fn parameter_schema(&self) -> Value {
         let mut schema = self.code.schema();
         // The entry was read when it was registered.

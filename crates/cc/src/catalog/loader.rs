@@ -20,7 +20,8 @@ pub trait Loader: Send + Sync {
     /// Which one.
     fn key(&self) -> &'static str;
 
-    /// The algorithm that `text` names. Names of files are relative to `folder`, which is empty for the working directory.
+    /// The algorithm that `text` names. Names of files are relative to `folder`, which is empty for the working
+    /// directory.
     ///
     /// # Errors
     /// There is none, or its code is wrong.

@@ -1,7 +1,8 @@
 //! Every algorithm and every variant by name.
 //!
-//! A [`Catalog`] finds the code behind the name that an experiment file uses. [`Catalog::builtin`] holds what comes with
-//! this crate; a program adds its own with one line, and they are as good as the built-in ones wherever a catalogue goes:
+//! A [`Catalog`] finds the code behind the name that an experiment file uses. [`Catalog::builtin`] holds what comes
+//! with this crate; a program adds its own with one line, and they are as good as the built-in ones wherever a
+//! catalogue goes:
 //!
 //! ```
 //! # use dumbbell_cc::{Algorithm, Catalog, Control, Controller, View, parameters::NoParameters};
@@ -136,8 +137,8 @@ impl Catalog {
     }
 
     /// Adds variants, given as TOML: a list `preset` of tables with `name`, `exact_name`, `base` (an algorithm or a
-    /// variant of this catalogue, or one above it in the list), `summary`, `source` and `overrides`. Those before a wrong
-    /// one are kept.
+    /// variant of this catalogue, or one above it in the list), `summary`, `source` and `overrides`. Those before a
+    /// wrong one are kept.
     ///
     /// # Errors
     /// The text cannot be read, a name is taken, or a base is unknown or has no such parameters.
@@ -170,7 +171,8 @@ impl Catalog {
         self.loaders.push(loader);
     }
 
-    /// For whoever only reads what others ran: algorithms of files are known by name and digest, and no code of theirs runs.
+    /// For whoever only reads what others ran: algorithms of files are known by name and digest, and no code of theirs
+    /// runs.
     #[must_use]
     pub fn without_loading(&self) -> Catalog {
         let mut catalog = self.clone();
@@ -180,8 +182,8 @@ impl Catalog {
         catalog
     }
 
-    /// The algorithm that `text` names for the loader of `key`. Names of files are relative to `folder`. It must have the
-    /// `digest`, if one is given.
+    /// The algorithm that `text` names for the loader of `key`. Names of files are relative to `folder`. It must have
+    /// the `digest`, if one is given.
     ///
     /// # Errors
     /// There is no such loader or algorithm, its code is wrong, or it has another digest.

@@ -1,11 +1,12 @@
-//! BIC (Xu, Harfoush and Rhee, 2004; Linux's `tcp_bic.c`): binary search for the window at which the last loss happened.
+//! BIC (Xu, Harfoush and Rhee, 2004; Linux's `tcp_bic.c`): binary search for the window at which the last loss
+//! happened.
 //!
 //! Below that window every round goes a quarter of the remaining distance, at most `max_increment` packets; near it the
-//! window creeps, and beyond it the steps grow again. It was Linux's default from 2.6.8 to 2.6.18; CUBIC smoothed its curve
-//! and made it independent of the round-trip time.
+//! window creeps, and beyond it the steps grow again. It was Linux's default from 2.6.8 to 2.6.18; CUBIC smoothed its
+//! curve and made it independent of the round-trip time.
 //!
-//! The growth counts segments and divides by the measured segments of an ACK besides, as the kernel does: delayed ACKs are
-//! compensated twice.
+//! The growth counts segments and divides by the measured segments of an ACK besides, as the kernel does: delayed ACKs
+//! are compensated twice.
 
 use super::arithmetic::scaled;
 use dumbbell_cc_contract::parameters::{Factor, ParameterSet};

@@ -1,10 +1,10 @@
-//! CDG (Hayes and Armitage, 2011; Linux's `tcp_cdg.c`): CAIA Delay-Gradient, which backs off when the delay rises, not when it is
-//! long.
+//! CDG (Hayes and Armitage, 2011; Linux's `tcp_cdg.c`): CAIA Delay-Gradient, which backs off when the delay rises, not
+//! when it is long.
 //!
-//! Once a round the smallest and the largest round-trip time are compared with those of the round before. The steeper they
-//! rise, the likelier is a back-off to 0.71 of the window. Back-offs without effect are given up after five, which is how it
-//! lives beside loss-based flows, and a shadow window remembers what a loss should have found. For low delay at home and for
-//! background traffic; it needs no knowledge of the path's smallest delay.
+//! Once a round the smallest and the largest round-trip time are compared with those of the round before. The steeper
+//! they rise, the likelier is a back-off to 0.71 of the window. Back-offs without effect are given up after five, which
+//! is how it lives beside loss-based flows, and a shadow window remembers what a loss should have found. For low delay
+//! at home and for background traffic; it needs no knowledge of the path's smallest delay.
 
 use super::delayed_acks::DelayedAcks;
 use dumbbell_cc_contract::parameters::{Factor, ParameterSet};
@@ -18,7 +18,8 @@ use std::sync::Arc;
 const WINDOW: usize = 8;
 /// A fall of a moving sum by this much, in microseconds, shows that a back-off had an effect.
 const EFFECT_US: i64 = -32;
-/// `65536 exp(-0.000256 * 2^i)`, less one: the chance of no back-off for each bit of the exponent above the lowest eight.
+/// `65536 exp(-0.000256 * 2^i)`, less one: the chance of no back-off for each bit of the exponent above the lowest
+/// eight.
 const NEGATIVE_EXP: [u32; 16] =
     [65518, 65501, 65468, 65401, 65267, 65001, 64470, 63422, 61378, 57484, 50423, 38795, 22965, 8047, 987, 14];
 /// What each unit of the exponent takes of the chance, which is a share of 2^32, while it is small.
@@ -277,7 +278,8 @@ impl Controller for Cdg {
     fn init(&mut self, view: &View, control: &mut Control) {
         self.round_end = view.snd_nxt;
         self.shadow = control.cwnd;
-        // Linux tells a module of the answer to the SYN before it calls its `init`, and this one keeps what it was told.
+        // Linux tells a module of the answer to the SYN before it calls its `init`, and this one keeps what it was
+        // told.
         let handshake_us = i64::from(view.srtt_us_x8 / 8);
         self.rtt = MinMax { min: handshake_us, max: handshake_us };
     }

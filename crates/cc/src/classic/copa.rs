@@ -1,9 +1,9 @@
 //! Copa (Arun and Balakrishnan, NSDI 2018): steers at a rate of one packet per `delta` times the queueing delay.
 //!
-//! The target window is the standing round-trip time over `delta` times the queueing delay. The window moves towards it by
-//! `velocity / delta` packets a round, and the velocity doubles while the direction stays, so that the queue oscillates around a
-//! few packets and empties every five rounds. When it does not, somebody else fills it, and `delta` is led by AIMD like TCP. Used
-//! by Facebook for live video. Paced; in real numbers.
+//! The target window is the standing round-trip time over `delta` times the queueing delay. The window moves towards it
+//! by `velocity / delta` packets a round, and the velocity doubles while the direction stays, so that the queue
+//! oscillates around a few packets and empties every five rounds. When it does not, somebody else fills it, and `delta`
+//! is led by AIMD like TCP. Used by Facebook for live video. Paced; in real numbers.
 
 use dumbbell_cc_contract::parameters::ParameterSet;
 use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Event, Hooks, RateSample, View};
@@ -143,9 +143,9 @@ impl Copa {
         if queueing <= 0.0 { f64::INFINITY } else { self.standing.get() / (self.delta * queueing) }
     }
 
-    /// Whether the queue was nearly empty within four round trips: a tenth of the largest delay, or two packets, which is
-    /// what pairs of segments and their ACKs blur. (The paper's tenth alone takes its own few packets for somebody else's on
-    /// slow links.)
+    /// Whether the queue was nearly empty within four round trips: a tenth of the largest delay, or two packets, which
+    /// is what pairs of segments and their ACKs blur. (The paper's tenth alone takes its own few packets for somebody
+    /// else's on slow links.)
     fn saw_an_empty_queue(&self) -> bool {
         let least = self.min_rtt.get();
         let two_packets = 2.0 * self.standing.get() / self.window.max(1.0);

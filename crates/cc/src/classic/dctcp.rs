@@ -1,9 +1,9 @@
 //! DCTCP (Alizadeh and others, 2010; RFC 8257; Linux's `tcp_dctcp.c`): reduces by the share of marked packets.
 //!
-//! A switch marks every packet that finds more than K packets in its queue, the receiver echoes exactly which ones, and once
-//! a window `alpha` moves towards the share that was marked. A window with marks then loses `alpha / 2` of itself: little
-//! where little was marked. Growth and the answer to losses are Reno's. For data centres, where all flows do so and all
-//! switches mark; without marks it is Reno.
+//! A switch marks every packet that finds more than K packets in its queue, the receiver echoes exactly which ones, and
+//! once a window `alpha` moves towards the share that was marked. A window with marks then loses `alpha / 2` of itself:
+//! little where little was marked. Growth and the answer to losses are Reno's. For data centres, where all flows do so
+//! and all switches mark; without marks it is Reno.
 
 use dumbbell_cc_contract::parameters::ParameterSet;
 use dumbbell_cc_contract::{AckFlags, Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, View};

@@ -1,8 +1,8 @@
 //! The queueing delay as LEDBAT estimates it (RFC 6817, section 2.4.2): the smallest delay of the last samples less the
 //! smallest one of the last minutes.
 //!
-//! Delays are round-trip times here. The acknowledgements of our endpoints do not carry the receiver's clock, from which
-//! one-way delays follow; on a reverse path without a queue both give the same.
+//! Delays are round-trip times here. The acknowledgements of our endpoints do not carry the receiver's clock, from
+//! which one-way delays follow; on a reverse path without a queue both give the same.
 
 use std::borrow::Cow;
 

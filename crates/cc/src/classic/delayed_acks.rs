@@ -1,4 +1,5 @@
-//! Round-trip times that a receiver has probably lengthened by waiting for a second segment, as CDG and TCP-LP tell them.
+//! Round-trip times that a receiver has probably lengthened by waiting for a second segment, as CDG and TCP-LP tell
+//! them.
 
 /// ACKs of one segment that count as delayed, because ACKs of several came before (`delack`).
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,8 +7,8 @@ use dumbbell_cc_contract::Control;
 pub(super) struct Fraction(f64);
 
 impl Fraction {
-    /// Changes the window by `packets`, within these bounds; where they contradict each other, `floor` counts. A decrease ends slow start: it does not come back to where it
-    /// was in one.
+    /// Changes the window by `packets`, within these bounds; where they contradict each other, `floor` counts. A
+    /// decrease ends slow start: it does not come back to where it was in one.
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between what 32 bits hold")]
     pub(super) fn change(&mut self, control: &mut Control, packets: f64, floor: u32, ceiling: u32) {

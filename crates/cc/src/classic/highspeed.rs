@@ -1,8 +1,8 @@
 //! HighSpeed TCP (RFC 3649; Linux's `tcp_highspeed.c`): the larger the window, the more it grows and the less it loses.
 //!
-//! Up to 38 packets it is Reno. Above, a table gives the packets that a round adds and the share that a loss takes, so that a
-//! window of 83,000 packets needs a loss rate of 10⁻⁷ where Reno would need 2·10⁻¹⁰. For very fast long paths. The growth counts
-//! ACKs and not segments, as in the kernel: with one ACK for two segments it is half as fast.
+//! Up to 38 packets it is Reno. Above, a table gives the packets that a round adds and the share that a loss takes, so
+//! that a window of 83,000 packets needs a loss rate of 10⁻⁷ where Reno would need 2·10⁻¹⁰. For very fast long paths.
+//! The growth counts ACKs and not segments, as in the kernel: with one ACK for two segments it is half as fast.
 
 use dumbbell_cc_contract::parameters::ParameterSet;
 use dumbbell_cc_contract::{Algorithm, Control, Controller, Hooks, View};

@@ -1,9 +1,9 @@
 //! H-TCP (Leith and Shorten, 2004; Linux's `tcp_htcp.c`): the longer ago the last loss, the faster the growth.
 //!
-//! For a second after a loss the window grows as Reno's, then by a quadratic function of the time since; long round trips
-//! grow faster and short ones slower, so that the speed in time is equal. What remains after a loss follows from how full the
-//! queue was: the smallest round-trip time over the largest, unless the throughput has changed by more than a fifth. For long
-//! fast paths. Times are in ticks of the kernel's coarse clock, round-trip times rounded up.
+//! For a second after a loss the window grows as Reno's, then by a quadratic function of the time since; long round
+//! trips grow faster and short ones slower, so that the speed in time is equal. What remains after a loss follows from
+//! how full the queue was: the smallest round-trip time over the largest, unless the throughput has changed by more
+//! than a fifth. For long fast paths. Times are in ticks of the kernel's coarse clock, round-trip times rounded up.
 
 use super::arithmetic::{filtered, sample_ticks, scaled};
 use dumbbell_cc_contract::parameters::ParameterSet;

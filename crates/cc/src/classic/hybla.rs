@@ -1,7 +1,7 @@
 //! Hybla (Caini and Firrincieli, 2004; Linux's `tcp_hybla.c`): a long path grows as fast in time as one of 25 ms.
 //!
-//! `rho` is the round-trip time over 25 ms. Slow start multiplies the window by `2^rho` a round, congestion avoidance adds
-//! `rho^2` packets. For satellite links, where Reno would need hours.
+//! `rho` is the round-trip time over 25 ms. Slow start multiplies the window by `2^rho` a round, congestion avoidance
+//! adds `rho^2` packets. For satellite links, where Reno would need hours.
 
 use dumbbell_cc_contract::parameters::ParameterSet;
 use dumbbell_cc_contract::{Algorithm, CaState, Control, Controller, Hooks, View};

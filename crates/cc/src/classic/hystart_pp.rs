@@ -1,8 +1,8 @@
 //! HyStart++ (RFC 9406): leaves slow start by delay, after a trial.
 //!
-//! When a round's smallest round-trip time exceeds that of the round before by an eighth, the window grows at a quarter of the
-//! speed (conservative slow start). If the delay falls again, that was noise, and slow start goes on; after five rounds it is
-//! over.
+//! When a round's smallest round-trip time exceeds that of the round before by an eighth, the window grows at a quarter
+//! of the speed (conservative slow start). If the delay falls again, that was noise, and slow start goes on; after five
+//! rounds it is over.
 
 use dumbbell_cc_contract::{Control, View};
 

@@ -1,7 +1,8 @@
-//! Illinois (Liu, Başar and Srikant, 2006; Linux's `tcp_illinois.c`): losses decide when to reduce, delay decides how much.
+//! Illinois (Liu, Başar and Srikant, 2006; Linux's `tcp_illinois.c`): losses decide when to reduce, delay decides how
+//! much.
 //!
-//! At an empty queue the window grows by 10 packets a round and loses an eighth, at a full one it grows by 0.3 and loses half:
-//! its curve over time is concave. For long fast paths with random losses.
+//! At an empty queue the window grows by 10 packets a round and loses an eighth, at a full one it grows by 0.3 and
+//! loses half: its curve over time is concave. For long fast paths with random losses.
 
 use super::arithmetic::{sample_us, scaled};
 use dumbbell_cc_contract::parameters::{Fixed, ParameterSet};

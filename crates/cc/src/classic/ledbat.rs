@@ -1,9 +1,10 @@
 //! LEDBAT (RFC 6817): background transfers that leave as soon as others come.
 //!
-//! The window follows the difference between the queueing delay and a target of 100 ms in proportion: it grows by a packet a
-//! round while there is no queue and shrinks as fast at twice the target. Loss-based flows fill the queue beyond the target,
-//! and LEDBAT goes down to two packets. What it was made for is µTP (BitTorrent) and software updates. A flow that comes when
-//! another one holds the target takes that queue for the path (the latecomer's advantage); `ledbat++` repairs it.
+//! The window follows the difference between the queueing delay and a target of 100 ms in proportion: it grows by a
+//! packet a round while there is no queue and shrinks as fast at twice the target. Loss-based flows fill the queue
+//! beyond the target, and LEDBAT goes down to two packets. What it was made for is µTP (BitTorrent) and software
+//! updates. A flow that comes when another one holds the target takes that queue for the path (the latecomer's
+//! advantage); `ledbat++` repairs it.
 
 use super::arithmetic::sample_us;
 use super::delay::QueueingDelay;

@@ -1,8 +1,9 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): LEDBAT that shares with its like and yields to short round trips.
 //!
-//! Four changes: delays are round-trip times; the target is 60 ms; above it the window shrinks by a share of itself, so that
-//! two flows converge; and from time to time the flow slows down to two packets for two round trips, in which everybody sees
-//! the empty path again. Windows uses it for updates. The draft's constants are confirmed by an independent port to ns-3 only.
+//! Four changes: delays are round-trip times; the target is 60 ms; above it the window shrinks by a share of itself, so
+//! that two flows converge; and from time to time the flow slows down to two packets for two round trips, in which
+//! everybody sees the empty path again. Windows uses it for updates. The draft's constants are confirmed by an
+//! independent port to ns-3 only.
 
 use super::arithmetic::{sample_us, smoothed_us};
 use super::delay::QueueingDelay;

@@ -1,16 +1,16 @@
 //! TCP-LP (Kuzmanovic and Knightly, 2003; Linux's `tcp_lp.c`): gives way at the first sign of a queue.
 //!
-//! It grows as Reno does and infers congestion when the smoothed delay exceeds the smallest one by 15 % of its range. The first
-//! inference halves the window, another one within three round trips leaves one packet, and until then nothing grows. For
-//! transfers of low priority.
+//! It grows as Reno does and infers congestion when the smoothed delay exceeds the smallest one by 15 % of its range.
+//! The first inference halves the window, another one within three round trips leaves one packet, and until then
+//! nothing grows. For transfers of low priority.
 //!
-//! Linux takes one-way delays from timestamps, in 32 bits: the receiver's clock when an ACK left, times 1000 over the rate of that
-//! clock in whole numbers, less the echoed time of the sender's clock. It estimates the rate from one ACK to the next, and in
-//! milliseconds the ratio of two short spans is more often too large than too small: as soon as the estimate exceeds 1000 Hz the
-//! factor is 0, and the "delay" is the negative echo, some 2³². And since hosts add a random number to their timestamps, what should
-//! be a small difference is any number. Eight times a number above 2²⁹ overflows, so that the smoothed delay lies below any
-//! threshold. So most of the time nothing is ever inferred, and Linux's TCP-LP is Reno. [`Parameters`] can make the algorithm that
-//! was meant of it.
+//! Linux takes one-way delays from timestamps, in 32 bits: the receiver's clock when an ACK left, times 1000 over the
+//! rate of that clock in whole numbers, less the echoed time of the sender's clock. It estimates the rate from one ACK
+//! to the next, and in milliseconds the ratio of two short spans is more often too large than too small: as soon as the
+//! estimate exceeds 1000 Hz the factor is 0, and the "delay" is the negative echo, some 2³². And since hosts add a
+//! random number to their timestamps, what should be a small difference is any number. Eight times a number above 2²⁹
+//! overflows, so that the smoothed delay lies below any threshold. So most of the time nothing is ever inferred, and
+//! Linux's TCP-LP is Reno. [`Parameters`] can make the algorithm that was meant of it.
 
 use super::delayed_acks::DelayedAcks;
 use dumbbell_cc_contract::parameters::ParameterSet;
@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 /// Rate of the clock of timestamps (`TCP_TS_HZ`, `LP_RESOL`).
 const TIMESTAMP_HZ: u32 = 1000;
-/// For how long a sender's host has been up when a run begins, in milliseconds: a day. Linux takes an echo of 0 for none.
+/// For how long a sender's host has been up when a run begins, in milliseconds: a day. Linux takes an echo of 0 for
+/// none.
 const UP_MS: u32 = 86_400_000;
 
 /// What delays are measured from.
@@ -32,8 +33,8 @@ pub enum Delay {
     /// One-way delays from timestamps, as Linux computes them. Without timestamps there are none, and it is Reno.
     #[default]
     Timestamps,
-    /// Round-trip times, in milliseconds; ACKs that the receiver has probably delayed do not count. This is the algorithm that
-    /// was meant, where the way back has no queue.
+    /// Round-trip times, in milliseconds; ACKs that the receiver has probably delayed do not count. This is the
+    /// algorithm that was meant, where the way back has no queue.
     RoundTrip,
 }
 
@@ -50,8 +51,8 @@ pub struct Parameters {
     /// What delays are measured from.
     #[schemars(extend("x-source" = "tcp_lp_owd_calculator"))]
     pub delay: Delay,
-    /// Whether the receiver's timestamps count from a random number, as they do by default; otherwise the clocks of both
-    /// ends show the same.
+    /// Whether the receiver's timestamps count from a random number, as they do by default; otherwise the clocks of
+    /// both ends show the same.
     #[schemars(extend("x-source" = "tcp_timestamps: 1, or 2 without"))]
     pub timestamp_offsets: bool,
 }
@@ -158,8 +159,8 @@ impl Lp {
         self.smoothed_x8 / 8
     }
 
-    /// Whether the receiver has probably waited for a second segment, which says nothing about the path: an ACK of the only
-    /// segment in flight, or of one among ACKs of several.
+    /// Whether the receiver has probably waited for a second segment, which says nothing about the path: an ACK of the
+    /// only segment in flight, or of one among ACKs of several.
     fn is_probably_delayed(&mut self, view: &View, acked: u32) -> bool {
         (acked == 1 && view.packets_out == 0) || self.delayed_acks.take(acked)
     }

@@ -1,5 +1,5 @@
-//! The controllers that came before models of the path: loss-based ones for fast and for lossy paths, delay-based ones, and
-//! those that give way. One file each; Linux's are bit-exact in their integer rules (`net/ipv4/tcp_*.c`).
+//! The controllers that came before models of the path: loss-based ones for fast and for lossy paths, delay-based ones,
+//! and those that give way. One file each; Linux's are bit-exact in their integer rules (`net/ipv4/tcp_*.c`).
 
 mod arithmetic;
 pub mod bic;

@@ -1,9 +1,10 @@
-//! NV, "New Vegas" (Brakmo, 2010 to 2015; Linux's `tcp_nv.c`): Vegas for data centres with few queues and coarse timing.
+//! NV, "New Vegas" (Brakmo, 2010 to 2015; Linux's `tcp_nv.c`): Vegas for data centres with few queues and coarse
+//! timing.
 //!
-//! The rate is what was in flight over the averaged round-trip time, and its largest value of a round times the smallest
-//! round-trip time is the window that fills the path. With more than `pad` packets above it the window shrinks, with fewer it
-//! grows as Reno's; both decisions need many samples, because single ones mislead. The smallest round-trip time is forgotten
-//! every five seconds. For data centres whose switches do not mark.
+//! The rate is what was in flight over the averaged round-trip time, and its largest value of a round times the
+//! smallest round-trip time is the window that fills the path. With more than `pad` packets above it the window
+//! shrinks, with fewer it grows as Reno's; both decisions need many samples, because single ones mislead. The smallest
+//! round-trip time is forgotten every five seconds. For data centres whose switches do not mark.
 
 use super::arithmetic::{sample_us, scaled};
 use dumbbell_cc_contract::parameters::{Factor, Fixed, ParameterSet};

@@ -1,15 +1,15 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control; L4S, RFC 9330 to 9332): DCTCP for the Internet.
 //!
-//! `alpha` follows the share of marked packets, and a virtual round with marks loses `alpha / 2` of the window. Only packets
-//! without a mark let the window grow, in every round, since marks are never far away. Rounds are at
-//! least 25 ms long and the growth is as slow as on such a path, so that short paths do not push long ones aside. Losses halve.
-//! For queues that mark shallowly (DualPI2, step marking). Packets carry ECT(1), and marks are counted (AccECN over TCP, the
-//! counts of ACK frames over QUIC).
+//! `alpha` follows the share of marked packets, and a virtual round with marks loses `alpha / 2` of the window. Only
+//! packets without a mark let the window grow, in every round, since marks are never far away. Rounds are at least 25
+//! ms long and the growth is as slow as on such a path, so that short paths do not push long ones aside. Losses halve.
+//! For queues that mark shallowly (DualPI2, step marking). Packets carry ECT(1), and marks are counted (AccECN over
+//! TCP, the counts of ACK frames over QUIC).
 //!
-//! A queue that marks at a deep threshold treats it as Reno, which reduces by far more. `classic_fallback` looks for such a
-//! queue: in each round with marks a score rises with the variation of the round-trip time and with the queue's delay, and
-//! falls where both are small ("TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710). From 0 to 1
-//! the reduction goes over from `alpha / 2` to a half.
+//! A queue that marks at a deep threshold treats it as Reno, which reduces by far more. `classic_fallback` looks for
+//! such a queue: in each round with marks a score rises with the variation of the round-trip time and with the queue's
+//! delay, and falls where both are small ("TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710).
+//! From 0 to 1 the reduction goes over from `alpha / 2` to a half.
 
 use super::arithmetic::smoothed_us;
 use super::fraction::Fraction;
@@ -384,8 +384,8 @@ mod tests {
         f64::from(packets) * f64::from(rtt_us) / (c.view.mstamp_us - begin_us) as f64
     }
 
-    /// A reduction waits for the first mark behind the round of the last one. With n marks a round that is 1 / n of a round
-    /// more, in which the window grows on: (1 - p)(1 + 1/n) = n / 2, and not n = 2.
+    /// A reduction waits for the first mark behind the round of the last one. With n marks a round that is 1 / n of a
+    /// round more, in which the window grows on: (1 - p)(1 + 1/n) = n / 2, and not n = 2.
     #[test]
     fn under_random_marks_its_window_is_up_to_one_and_the_root_of_three_over_their_share() {
         // In windows of few packets whole packets matter, too.

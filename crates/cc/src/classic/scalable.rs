@@ -1,6 +1,6 @@
-//! Scalable TCP (Kelly, 2003; Linux's `tcp_scalable.c`): the window grows by a hundredth of itself a round and loses an eighth,
-//! so that the time between losses does not depend on it. For experiments with very fast paths: two flows with the same
-//! losses keep the ratio of their windows for ever.
+//! Scalable TCP (Kelly, 2003; Linux's `tcp_scalable.c`): the window grows by a hundredth of itself a round and loses an
+//! eighth, so that the time between losses does not depend on it. For experiments with very fast paths: two flows with
+//! the same losses keep the ratio of their windows for ever.
 
 use dumbbell_cc_contract::parameters::ParameterSet;
 use dumbbell_cc_contract::{Algorithm, Control, Controller, Hooks, View};

@@ -1,9 +1,9 @@
 //! Vegas (Brakmo and Peterson, 1995; Linux's `tcp_vegas.c`): keeps a few packets of its own in the queue.
 //!
-//! Once a round the window is compared with what the smallest round-trip time ever would need. Fewer than `alpha` packets
-//! too many: one more; more than `beta`: one less. It keeps queues short where all flows do so, and starves beside loss-based
-//! ones. The comparison divides by the smallest round-trip time, so it exceeds the number of queued packets where the queue
-//! is long. Windows that are not used grow as well, as in the kernel.
+//! Once a round the window is compared with what the smallest round-trip time ever would need. Fewer than `alpha`
+//! packets too many: one more; more than `beta`: one less. It keeps queues short where all flows do so, and starves
+//! beside loss-based ones. The comparison divides by the smallest round-trip time, so it exceeds the number of queued
+//! packets where the queue is long. Windows that are not used grow as well, as in the kernel.
 
 use super::arithmetic::scaled;
 use super::round::Round;

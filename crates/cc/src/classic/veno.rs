@@ -1,7 +1,7 @@
 //! Veno (Fu and Liew, 2003; Linux's `tcp_veno.c`): Reno that asks Vegas whether a loss means congestion.
 //!
-//! With fewer than `beta` packets in the queue a loss is taken for a random one and costs a fifth of the window; with more it
-//! costs half, and the window grows at half the speed. For lossy (wireless) access links.
+//! With fewer than `beta` packets in the queue a loss is taken for a random one and costs a fifth of the window; with
+//! more it costs half, and the window grows at half the speed. For lossy (wireless) access links.
 
 use super::arithmetic::{sample_us, scaled};
 use dumbbell_cc_contract::parameters::{Factor, ParameterSet};

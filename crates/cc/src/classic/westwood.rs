@@ -1,10 +1,10 @@
-//! Westwood+ (Mascolo and others, 2001 to 2004; Linux's `tcp_westwood.c`): Reno that returns after a loss to what the path
-//! was measured to carry.
+//! Westwood+ (Mascolo and others, 2001 to 2004; Linux's `tcp_westwood.c`): Reno that returns after a loss to what the
+//! path was measured to carry.
 //!
-//! What is acknowledged in an interval of at least 50 ms gives a sample of the bandwidth, filtered twice. After a reduction
-//! window and threshold are bandwidth times smallest round-trip time, so random losses cost little and a deep queue is
-//! emptied at once. For lossy (wireless) paths. Times are in ticks of the kernel's coarse clock, round-trip times rounded up:
-//! at 100 ticks a second a path of 42 ms counts 50.
+//! What is acknowledged in an interval of at least 50 ms gives a sample of the bandwidth, filtered twice. After a
+//! reduction window and threshold are bandwidth times smallest round-trip time, so random losses cost little and a deep
+//! queue is emptied at once. For lossy (wireless) paths. Times are in ticks of the kernel's coarse clock, round-trip
+//! times rounded up: at 100 ticks a second a path of 42 ms counts 50.
 
 use super::arithmetic::{filtered, sample_ticks};
 use dumbbell_cc_contract::parameters::ParameterSet;

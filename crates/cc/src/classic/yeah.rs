@@ -1,8 +1,9 @@
-//! YeAH (Baiocchi, Castellani and Vacirca, 2007; Linux's `tcp_yeah.c`): fast while the queue is short, Reno when it is not.
+//! YeAH (Baiocchi, Castellani and Vacirca, 2007; Linux's `tcp_yeah.c`): fast while the queue is short, Reno when it is
+//! not.
 //!
-//! Once a round the queue is estimated as Vegas does. While it is short the window grows as Scalable's. When it is not, the
-//! window grows as Reno's, and a queue of more than `alpha` packets is drained at once ("precautionary decongestion"), but not
-//! below what Reno competitors are thought to have. For long fast paths with small buffers.
+//! Once a round the queue is estimated as Vegas does. While it is short the window grows as Scalable's. When it is not,
+//! the window grows as Reno's, and a queue of more than `alpha` packets is drained at once ("precautionary
+//! decongestion"), but not below what Reno competitors are thought to have. For long fast paths with small buffers.
 
 use super::arithmetic::scaled;
 use super::round::Round;

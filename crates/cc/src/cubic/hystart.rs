@@ -1,8 +1,8 @@
 //! HyStart (Ha and Rhee, 2011; Linux 6.18): leaves slow start before the queue overflows.
 //!
-//! Two detectors run in every round of slow start. The *ACK train* measures how long a round's closely spaced ACKs last:
-//! when that reaches the smallest round-trip time, the window fills the path. The *delay* detector compares the round's
-//! smallest round-trip time with the smallest ever.
+//! Two detectors run in every round of slow start. The *ACK train* measures how long a round's closely spaced ACKs
+//! last: when that reaches the smallest round-trip time, the window fills the path. The *delay* detector compares the
+//! round's smallest round-trip time with the smallest ever.
 
 use super::parameters::{HystartDetect, Parameters};
 use dumbbell_cc_contract::{Control, View};

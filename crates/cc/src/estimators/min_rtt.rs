@@ -26,8 +26,8 @@ impl MinRttFilter {
         is_after(view.jiffies, self.stamp.wrapping_add(self.window_ticks))
     }
 
-    /// Takes a round-trip time in: it becomes the minimum when it is lower, or equal where `ties` renew, or whatever it is
-    /// when it `replaces` an old one.
+    /// Takes a round-trip time in: it becomes the minimum when it is lower, or equal where `ties` renew, or whatever it
+    /// is when it `replaces` an old one.
     #[inline]
     pub fn take(&mut self, view: &View, rtt_us: u32, ties: bool, replaces: bool) {
         let is_lower = rtt_us < self.rtt_us || (ties && rtt_us == self.rtt_us);

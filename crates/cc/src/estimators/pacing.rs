@@ -87,8 +87,8 @@ impl Bursts {
     }
 }
 
-/// Packets left in the network when the next burst departs, if `in_flight` are in it now, `bw` delivers them, and `burst`
-/// more are about to leave (`bbr_packets_in_net_at_edt`).
+/// Packets left in the network when the next burst departs, if `in_flight` are in it now, `bw` delivers them, and
+/// `burst` more are about to leave (`bbr_packets_in_net_at_edt`).
 #[expect(
     clippy::cast_possible_truncation,
     reason = "32 bits as in the kernel; more takes a burst of nearly 2^32 packets"

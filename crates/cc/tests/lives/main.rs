@@ -1,12 +1,12 @@
 //! The life of every controller without a transport, compared with tables in `tests/snapshots/`.
 //!
-//! A life is a script: slow start into a queue, losses, marks, a restart after idle time, a timeout, an application that has
-//! too little, a path that becomes longer. All of it happens on a grid of half a millisecond and with few packets, so that
-//! windows, delays and counts meet the bounds of the rules exactly: that is where rules are wrong first. Lives with tiny
-//! windows and with large ones follow the same script.
+//! A life is a script: slow start into a queue, losses, marks, a restart after idle time, a timeout, an application
+//! that has too little, a path that becomes longer. All of it happens on a grid of half a millisecond and with few
+//! packets, so that windows, delays and counts meet the bounds of the rules exactly: that is where rules are wrong
+//! first. Lives with tiny windows and with large ones follow the same script.
 //!
-//! The tables hold no truth; they show what a change does to what nobody thought of. A change that means to alter results
-//! updates them with
+//! The tables hold no truth; they show what a change does to what nobody thought of. A change that means to alter
+//! results updates them with
 //!
 //! ```text
 //! DUMBBELL_UPDATE_SNAPSHOTS=1 cargo test -p dumbbell-cc --test lives
@@ -109,7 +109,8 @@ fn others(value: &Value) -> Vec<Value> {
     }
 }
 
-/// Every algorithm and variant along other lives, then each of their parameters with all its other values alone: digests.
+/// Every algorithm and variant along other lives, then each of their parameters with all its other values alone:
+/// digests.
 fn other_lives() -> String {
     let mut table = String::new();
     for entry in Catalog::builtin().entries() {

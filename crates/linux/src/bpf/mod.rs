@@ -2,8 +2,8 @@
 //! lasts.
 //!
 //! They are ready-made objects, adapted to the running kernel when they are loaded. What is registered ends with the
-//! descriptor of its link, and so with the process, however that ends; sockets that still use it keep it alive until they
-//! are closed.
+//! descriptor of its link, and so with the process, however that ends; sockets that still use it keep it alive until
+//! they are closed.
 
 mod kernel_types;
 mod reports;
@@ -87,8 +87,8 @@ impl OwnAlgorithms {
         Ok((programs, loader.map(|loader| loader.reports)))
     }
 
-    /// What the kernel knows the algorithm of each flow as, at one side. Receivers do without ours, so that only senders
-    /// report.
+    /// What the kernel knows the algorithm of each flow as, at one side. Receivers do without ours, so that only
+    /// senders report.
     pub fn kernel_names<'a>(&'a self, scenario: &'a Scenario, side: Side) -> Vec<&'a str> {
         let name = |flow: &'a Flow| {
             let name = flow.cc.name();
@@ -152,7 +152,8 @@ impl Loader {
             value[data + offset..][..size_of_val(&number)].copy_from_slice(&number.to_ne_bytes());
             programs.push(program);
         }
-        // Names are those of the whole machine, where another run may have the same algorithm; the kernel wants no dashes.
+        // Names are those of the whole machine, where another run may have the same algorithm; the kernel wants no
+        // dashes.
         let stem = algorithm.replace('-', "_");
         let names = (0u32..).map(|number| format!("{stem}_{number}")).take_while(|name| name.len() <= LONGEST_NAME);
         for name in names {

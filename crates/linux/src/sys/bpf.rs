@@ -1,5 +1,5 @@
-//! The commands of `bpf(2)` that register a congestion-control algorithm: aya, which reads objects and ring buffers, has
-//! none for struct_ops.
+//! The commands of `bpf(2)` that register a congestion-control algorithm: aya, which reads objects and ring buffers,
+//! has none for struct_ops.
 
 use aya_obj::generated::{bpf_attach_type, bpf_cmd, bpf_insn, bpf_map_type, bpf_prog_type};
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -13,9 +13,9 @@ const NAME_BYTES: usize = 16;
 
 /// A call; what the structure lacks of the kernel's `union bpf_attr` is zero.
 fn bpf<T>(command: bpf_cmd, mut attributes: T) -> io::Result<libc::c_long> {
-    // SAFETY: the attributes have the size that is said and are ours alone: the kernel writes the true length of a log into
-    // them. What they point to is borrowed by the caller for as long, has the length that stands beside it, and is only
-    // read, but for the log, which is borrowed mutably.
+    // SAFETY: the attributes have the size that is said and are ours alone: the kernel writes the true length of a log
+    // into them. What they point to is borrowed by the caller for as long, has the length that stands beside it, and is
+    // only read, but for the log, which is borrowed mutably.
     let status = unsafe { libc::syscall(libc::SYS_bpf, command as libc::c_int, &raw mut attributes, size_of::<T>()) };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
 }
@@ -64,8 +64,8 @@ pub fn load_types(btf: &[u8]) -> io::Result<OwnedFd> {
     open(bpf_cmd::BPF_BTF_LOAD, attributes)
 }
 
-/// Has the kernel check a program that fills member `member` of the structure with type `structure`. `log` is for what the
-/// kernel has to say of it; without room there it says nothing.
+/// Has the kernel check a program that fills member `member` of the structure with type `structure`. `log` is for what
+/// the kernel has to say of it; without room there it says nothing.
 pub fn load_program(
     name: &str,
     instructions: &[bpf_insn],

@@ -6,7 +6,8 @@ use dumbbell_scenario::{Experiment, Scenario};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-/// Runs go beside each other, but for one that must have the machine to itself: where cores are shared, they may void each other.
+/// Runs go beside each other, but for one that must have the machine to itself: where cores are shared, they may void
+/// each other.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 fn beside_others() -> RwLockReadGuard<'static, ()> {
@@ -22,12 +23,12 @@ fn attempt(text: &str, sysctls: &[Sysctl]) -> Result<RunOutput, RunError> {
     run(&scenario(text), sysctls, &Bounds { cancel: &cancel, max_memory: 1 << 30 })
 }
 
-/// Cores that others may keep busy on a machine that has nothing else to do. A certificate is about the path; how soon sockets'
-/// owners wake up, and what a controller makes of that, is about the whole machine.
+/// Cores that others may keep busy on a machine that has nothing else to do. A certificate is about the path; how soon
+/// sockets' owners wake up, and what a controller makes of that, is about the whole machine.
 const OTHERS: f64 = 0.05;
 
-/// The output of a run whose numbers hold. Where they do not, there is another without any beside it; if they do not hold then
-/// either, they are void if other programs were at work. `None` for what is void or forbidden by the machine.
+/// The output of a run whose numbers hold. Where they do not, there is another without any beside it; if they do not
+/// hold then either, they are void if other programs were at work. `None` for what is void or forbidden by the machine.
 fn measured(text: &str, holds: impl Fn(&RunOutput) -> Result<(), String>) -> Option<RunOutput> {
     let beside = attempts(text, 1)?;
     if let Some(output) = beside.filter(|output| holds(output).is_ok()) {
@@ -321,8 +322,8 @@ fn programs_reach_each_other_over_the_path() {
             assert_eq!(output.status, 7, "nobody listens there, which the peer's kernel answers");
             let packets = output.packets.expect("it was wanted");
             let delays: Vec<f64> = floats(&packets, "delay_ms").iter().copied().filter(|ms| !ms.is_nan()).collect();
-            // A SYN and a reset for every attempt, each on its way for half of the round trip. What is late counts from when it
-            // was due; a SYN that is answered a second late is repeated.
+            // A SYN and a reset for every attempt, each on its way for half of the round trip. What is late counts from
+            // when it was due; a SYN that is answered a second late is repeated.
             assert!(delays.len() >= 18, "{delays:?}");
             assert!(delays.iter().all(|ms| (25.0..30.0).contains(ms)), "{delays:?}");
             assert!(counts(&output.links, "arrivals_total").iter().all(|&packets| packets >= 9));

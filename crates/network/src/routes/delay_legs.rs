@@ -6,9 +6,10 @@ use super::Routes;
 const MOST_SLOTS_WITHOUT_A_TREE: usize = 2;
 
 impl Routes {
-    /// Makes delay legs of the links that do nothing to packets but to delay them, and returns these: what enters any of them is to
-    /// wait in one [calendar](crate::Calendar) for its time to leave. They are numbered behind all media in which packets wait
-    /// otherwise, so that what is due at one instant keeps its order. Links must not change afterwards.
+    /// Makes delay legs of the links that do nothing to packets but to delay them, and returns these: what enters any
+    /// of them is to wait in one [calendar](crate::Calendar) for its time to leave. They are numbered behind all media
+    /// in which packets wait otherwise, so that what is due at one instant keeps its order. Links must not change
+    /// afterwards.
     pub fn take_delay_legs(&mut self, only_delays: impl Fn(usize) -> bool) -> Vec<usize> {
         let media = self.entered.len();
         let (has_duties, is_waited_in) = (self.has_duties(media), self.is_waited_in(media));
@@ -26,7 +27,8 @@ impl Routes {
     }
 
     /// For each medium whether it does more than to carry packets: throughput is measured there, others
-    /// [pass](Self::shorten) it, which it counts, or receivers answer ahead of time over it, which sorts what enters it.
+    /// [pass](Self::shorten) it, which it counts, or receivers answer ahead of time over it, which sorts what enters
+    /// it.
     fn has_duties(&self, media: usize) -> Vec<bool> {
         let mut has_duties = vec![false; media];
         for hop in self.hops.iter().filter(|hop| hop.is_bottleneck) {

@@ -1,12 +1,12 @@
 //! Every option of a link under traffic on a grid of times, compared with a table in `tests/snapshots/`.
 //!
 //! A full packet takes a millisecond, packets come at multiples of a quarter of one and with few sizes, and the
-//! parameters are round: so waiting times, backlogs and counts meet the bounds of the rules exactly, which is where rules
-//! are wrong first. A row has the final counters and a digest of every decision on the way; links and radio channels that
-//! have several things at a time are drawn, and a digest of their row is all that the table has.
+//! parameters are round: so waiting times, backlogs and counts meet the bounds of the rules exactly, which is where
+//! rules are wrong first. A row has the final counters and a digest of every decision on the way; links and radio
+//! channels that have several things at a time are drawn, and a digest of their row is all that the table has.
 //!
-//! The table holds no truth; it shows what a change does to what nobody thought of. A change that means to alter results
-//! updates it with
+//! The table holds no truth; it shows what a change does to what nobody thought of. A change that means to alter
+//! results updates it with
 //!
 //! ```text
 //! DUMBBELL_UPDATE_SNAPSHOTS=1 cargo test -p dumbbell-path --lib grid

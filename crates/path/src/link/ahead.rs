@@ -1,8 +1,8 @@
 //! What enters a link ahead of its time, and what can be answered so.
 //!
-//! Behind a constant delay and in order, what reaches the far end next is known before it does. Who receives it may take it
-//! early and answer early, as long as nobody can notice: the answers enter the link of their way back with the instants at
-//! which they would have entered it.
+//! Behind a constant delay and in order, what reaches the far end next is known before it does. Who receives it may
+//! take it early and answer early, as long as nobody can notice: the answers enter the link of their way back with the
+//! instants at which they would have entered it.
 
 use super::{FastPath, Link};
 use crate::packet::Packet;
@@ -10,8 +10,8 @@ use crate::stats::Tally;
 use dumbbell_units::{Duration, Time};
 
 impl<P: Packet> Link<P> {
-    /// A packet of `size` bytes passes a link that [only delays](Self::only_delays) it: returns when it reaches the far end. It
-    /// is only counted here; its next link is to take it [ahead](Self::delay_from).
+    /// A packet of `size` bytes passes a link that [only delays](Self::only_delays) it: returns when it reaches the far
+    /// end. It is only counted here; its next link is to take it [ahead](Self::delay_from).
     #[inline(always)]
     pub fn pass(&mut self, now: Time, size: u32) -> Time {
         debug_assert!(self.only_delays());
@@ -19,8 +19,8 @@ impl<P: Packet> Link<P> {
         now + self.pipe.base()
     }
 
-    /// [`delay`](Self::delay) for a packet that will arrive at the near end at `enters`, on a link that
-    /// [only delays](Self::only_delays) packets and that nothing else enters before. Until then it counts as one that has not
+    /// [`delay`](Self::delay) for a packet that will arrive at the near end at `enters`, on a link that [only
+    /// delays](Self::only_delays) packets and that nothing else enters before. Until then it counts as one that has not
     /// arrived, but for the packets in flight. Returns when the next packet reaches the far end.
     #[inline(always)]
     pub fn delay_from(&mut self, enters: Time, packet: P) -> Time {
@@ -31,9 +31,9 @@ impl<P: Packet> Link<P> {
         self.pipe.next_arrival()
     }
 
-    /// [`delay`](Self::delay) for a packet that enters at `enters`, ahead of its time, where nobody looks at the link until then.
-    /// Others may enter before, now or ahead like this one: each finds its place by the time at which it enters, and at the same
-    /// time by [`Packet::precedes`].
+    /// [`delay`](Self::delay) for a packet that enters at `enters`, ahead of its time, where nobody looks at the link
+    /// until then. Others may enter before, now or ahead like this one: each finds its place by the time at which it
+    /// enters, and at the same time by [`Packet::precedes`].
     #[inline(always)]
     pub fn delay_among(&mut self, enters: Time, packet: P) -> Option<Time> {
         let next = self.delay(enters, packet)?;
@@ -46,7 +46,8 @@ impl<P: Packet> Link<P> {
         self.only_delays().then(|| self.pipe.base())
     }
 
-    /// What has entered a link that only delays packets, where somebody else keeps these for its [delay](Self::only_delay).
+    /// What has entered a link that only delays packets, where somebody else keeps these for its
+    /// [delay](Self::only_delay).
     pub fn count_entered(&mut self, entered: Tally) {
         self.ledger.arrivals = entered;
     }

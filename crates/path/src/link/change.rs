@@ -5,19 +5,20 @@
 //! * **Rate.** Packets that wait are sent at the new rate, and one in transmission gets the rest of its bits at the new
 //!   rate: a link whose rate is changed at some instants equals one whose schedule has these steps, to the nanosecond.
 //!   tc's `tbf` and `htb` do so, where a packet waits for tokens that come in at the rate in force, and Mahimahi, where
-//!   the packet in transit takes whatever opportunities come. (netem's own `rate` does not: it computes the departure of
-//!   a packet when that arrives, and packets that wait keep it.) Rate zero is an outage: packets are held. Limits in time
-//!   refer to the new rate, in an outage to the last one that was not zero, and drop nothing that was accepted before. The
-//!   `bandwidth` of RED becomes the new rate unless it was given; with a schedule it stays the schedule's mean.
-//! * **Delay.** Packets that leave the transmitter from now on take the new delay. Those in the pipe keep their arrival,
-//!   and are not overtaken, unless the link lets jitter reorder (`jitter.reorders`).
-//! * **Losses.** Losses before the queue strike packets that arrive from now on, losses behind the transmitter those that
-//!   leave it from now on. The new process starts in its good state.
+//!   the packet in transit takes whatever opportunities come. (netem's own `rate` does not: it computes the departure
+//!   of a packet when that arrives, and packets that wait keep it.) Rate zero is an outage: packets are held. Limits in
+//!   time refer to the new rate, in an outage to the last one that was not zero, and drop nothing that was accepted
+//!   before. The `bandwidth` of RED becomes the new rate unless it was given; with a schedule it stays the schedule's
+//!   mean.
+//! * **Delay.** Packets that leave the transmitter from now on take the new delay. Those in the pipe keep their
+//!   arrival, and are not overtaken, unless the link lets jitter reorder (`jitter.reorders`).
+//! * **Losses.** Losses before the queue strike packets that arrive from now on, losses behind the transmitter those
+//!   that leave it from now on. The new process starts in its good state.
 //!
 //! A link computes the way of a packet ahead, when it accepts it. So those that have not left the transmitter are taken
-//! back, and sent on their way once more. What was drawn for a packet stays with it, so that the random numbers of later
-//! packets are the same whatever was changed. That holds also for losses that change with time: a packet whose departure
-//! moves across a step keeps what was drawn for its first departure.
+//! back, and sent on their way once more. What was drawn for a packet stays with it, so that the random numbers of
+//! later packets are the same whatever was changed. That holds also for losses that change with time: a packet whose
+//! departure moves across a step keeps what was drawn for its first departure.
 
 use super::drawn::Drawn;
 use super::{FastPath, Ingress, Link, Stage};
@@ -73,8 +74,8 @@ impl<P: Packet> Link<P> {
         Vec::new()
     }
 
-    /// [`Change::Rate`]. A link of unlimited rate gets the queue that it was configured with, and counts its capacity as if
-    /// it had always had this rate.
+    /// [`Change::Rate`]. A link of unlimited rate gets the queue that it was configured with, and counts its capacity
+    /// as if it had always had this rate.
     pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) -> Vec<Retimed<P>> {
         let rate = rate.as_bits_per_sec();
         if matches!(self.stage, Stage::Held(_)) {

@@ -1,7 +1,7 @@
 //! Queues that keep their packets: when they decide, and how what comes of it is told.
 //!
-//! A decision is due when the transmitter is free. A link whose decisions are [left alone](Link::decide_when_asked) makes them
-//! when they are asked for, all that were due since; each as it would have been made in time.
+//! A decision is due when the transmitter is free. A link whose decisions are [left alone](Link::decide_when_asked)
+//! makes them when they are asked for, all that were due since; each as it would have been made in time.
 
 use super::{FastPath, Link, Stage};
 use crate::ledger::{DropCause, Offer, Report};
@@ -12,10 +12,10 @@ use crate::run::Run;
 use dumbbell_units::Time;
 
 impl<P: Packet> Link<P> {
-    /// Nobody needs to hear at once of a packet that a queue has dropped or let go. A discipline that decides at departure
-    /// may then be left alone until somebody asks for what its decisions lead to: the next packet that is offered, somebody who
-    /// looks at the link, or the first packet that would reach the far end. The decisions are those that it would have made in
-    /// time. To be said before packets are offered.
+    /// Nobody needs to hear at once of a packet that a queue has dropped or let go. A discipline that decides at
+    /// departure may then be left alone until somebody asks for what its decisions lead to: the next packet that is
+    /// offered, somebody who looks at the link, or the first packet that would reach the far end. The decisions are
+    /// those that it would have made in time. To be said before packets are offered.
     pub fn decide_when_asked(&mut self) {
         self.decides_when_asked = true;
         self.fast_path = self.possible_fast_path();
@@ -128,8 +128,8 @@ impl<P: Packet> Link<P> {
         Some(departure)
     }
 
-    /// What has become of packets since they were offered: first those that have left the transmitter, then those that were
-    /// dropped.
+    /// What has become of packets since they were offered: first those that have left the transmitter, then those that
+    /// were dropped.
     pub fn next_report(&mut self) -> Option<Report<P>> {
         if let Some(departures) = &mut self.departures
             && let Some(&mut Run { instants, packet }) = departures.front_mut()

@@ -9,8 +9,8 @@ use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
 use dumbbell_units::{Duration, Time, claimed};
 
 impl<P: Packet> Link<P> {
-    /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll), and drops for
-    /// [`pop_drop`](Self::pop_drop).
+    /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll), and drops
+    /// for [`pop_drop`](Self::pop_drop).
     pub(crate) fn advance(&mut self, now: Time) {
         match &mut self.stage {
             Stage::DropTail(queue) => queue.advance(now),
@@ -51,8 +51,8 @@ impl<P: Packet> Link<P> {
             .minus(in_service)
     }
 
-    /// Packets that have arrived at the near end. Those that [enter](Self::delay_from) at this very instant come after whoever
-    /// looks.
+    /// Packets that have arrived at the near end. Those that [enter](Self::delay_from) at this very instant come after
+    /// whoever looks.
     pub(super) fn arrivals(&self, now: Time) -> Tally {
         let to_come = if self.is_entered_ahead { self.pipe.entering_from(now) } else { Tally::default() };
         self.ledger.arrivals.minus(to_come)
@@ -77,7 +77,8 @@ impl<P: Packet> Link<P> {
         self.backlog_now()
     }
 
-    /// At most so many bytes may wait from now on, and no more than the link allows by itself. What waits already stays.
+    /// At most so many bytes may wait from now on, and no more than the link allows by itself. What waits already
+    /// stays.
     pub(crate) fn allow_waiting(&mut self, bytes: u64) {
         let limits = match &mut self.stage {
             Stage::DropTail(queue) => &mut queue.limits,
@@ -157,8 +158,8 @@ impl<P: Packet> Link<P> {
         !self.is_immediate && matches!(&self.stage, Stage::Held(queue) if queue.reads_acks())
     }
 
-    /// What the packet acknowledges that is offered next; `None` if it is no TCP segment without data. To be said of each packet
-    /// where the queue [reads ACKs](Self::reads_acks).
+    /// What the packet acknowledges that is offered next; `None` if it is no TCP segment without data. To be said of
+    /// each packet where the queue [reads ACKs](Self::reads_acks).
     pub fn read_ack(&mut self, ack: Option<PureAck>) {
         if let Stage::Held(queue) = &mut self.stage {
             queue.read_ack(ack);

@@ -1,8 +1,9 @@
 //! A link whose queue and transmitter are those of another one.
 //!
 //! When a network is split, each part has such a link in the place of the one that all parts share. It keeps what is
-//! [offered](Offered) to it, in order of time; the shared link [decides](Link::decide) what becomes of it, after that of the
-//! other parts has been put in order with it, and then this one [carries](Link::carry) what was not dropped to its far end.
+//! [offered](Offered) to it, in order of time; the shared link [decides](Link::decide) what becomes of it, after that
+//! of the other parts has been put in order with it, and then this one [carries](Link::carry) what was not dropped to
+//! its far end.
 
 use super::offered::{Offered, Remote};
 use super::{FastPath, Link, Stage};
@@ -12,7 +13,8 @@ use crate::transmitter::LinkRate;
 use dumbbell_units::Time;
 
 impl<P: Packet> Link<P> {
-    /// This link, idle, with its queue elsewhere. It has to be drop-tail with one rate, and packets neither vanish nor wait behind it.
+    /// This link, idle, with its queue elsewhere. It has to be drop-tail with one rate, and packets neither vanish nor
+    /// wait behind it.
     ///
     /// # Errors
     /// Its queue cannot be elsewhere; the link is given back.

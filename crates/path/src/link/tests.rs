@@ -199,8 +199,8 @@ fn the_packet_in_service_does_not_count_against_the_limit() {
 
 #[test]
 fn an_answer_to_a_departure_finds_the_place_of_the_packet_that_begins_with_it() {
-    // 12,000 bits at 11 Mbit/s take 1,090,909 ns and an eleventh. Instants are rounded up: at 40 ms + 2,181,819 ns the answer to the
-    // second departure comes, and a nanosecond later a packet begins, which is the same instant.
+    // 12,000 bits at 11 Mbit/s take 1,090,909 ns and an eleventh. Instants are rounded up: at 40 ms + 2,181,819 ns the
+    // answer to the second departure comes, and a nanosecond later a packet begins, which is the same instant.
     let link = || link(LinkConfig { limit: bytes_limit(1500), ..config(LinkRate::Constant(11_000_000)) });
     let mut first_round = link();
     let departures = [0, 1].map(|i| departs(first_round.offer(at(0), full(i))).unwrap());

@@ -1,9 +1,9 @@
 //! Losses of a chain of four states: netem's general Markov model (Salsano, Ludovici and Ordine).
 //!
-//! In a gap packets pass and one may be lost by itself; in a burst of losses packets are lost, and the burst may be broken
-//! by packets that pass. One number is drawn for each packet; it decides about the step, and the state that is reached
-//! about the packet. In the long run the chain is in the loss states for the share
-//! (p13/p31 + p14) / (1 + p14 + p13/p31·(1 + p32/p23)) of the packets.
+//! In a gap packets pass and one may be lost by itself; in a burst of losses packets are lost, and the burst may be
+//! broken by packets that pass. One number is drawn for each packet; it decides about the step, and the state that is
+//! reached about the packet. In the long run the chain is in the loss states for the share (p13/p31 + p14) / (1 + p14 +
+//! p13/p31·(1 + p32/p23)) of the packets.
 
 use super::process::{Model, Process};
 use crate::catalog::{Described, LinkContext};
@@ -12,8 +12,8 @@ use dumbbell_units::{Ratio, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Losses of a chain of four states: a gap (1), packets that pass within a burst (2), a burst of losses (3), a single loss
-/// within a gap (4).
+/// Losses of a chain of four states: a gap (1), packets that pass within a burst (2), a burst of losses (3), a single
+/// loss within a gap (4).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FourState {

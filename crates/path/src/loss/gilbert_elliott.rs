@@ -2,12 +2,12 @@
 //!
 //! The channel is good or bad, and loses independently in each state. What moves it is one of two things.
 //!
-//! * Packets (`p`, `r`): netem's `gemodel`, a Markov chain that may move once a packet. Both draws of a packet are made in
-//!   the state before the move. The stationary loss ratio is (p·loss_bad + r·loss_good)/(p + r), and the chain stays in the
-//!   bad state for 1/r packets on average. It stands still while no packet comes.
-//! * Time (`good_for`, `bad_for`): a Markov chain in continuous time, which stays in each state for an exponential time. The
-//!   loss ratio that is seen at random instants is (bad_for·loss_bad + good_for·loss_good)/(good_for + bad_for). Sojourns
-//!   have a generator of their own, so that the state at an instant does not depend on the packets.
+//! * Packets (`p`, `r`): netem's `gemodel`, a Markov chain that may move once a packet. Both draws of a packet are made
+//!   in the state before the move. The stationary loss ratio is (p·loss_bad + r·loss_good)/(p + r), and the chain stays
+//!   in the bad state for 1/r packets on average. It stands still while no packet comes.
+//! * Time (`good_for`, `bad_for`): a Markov chain in continuous time, which stays in each state for an exponential
+//!   time. The loss ratio that is seen at random instants is (bad_for·loss_bad + good_for·loss_good)/(good_for +
+//!   bad_for). Sojourns have a generator of their own, so that the state at an instant does not depend on the packets.
 //!
 //! Both begin in the good state.
 
@@ -19,9 +19,9 @@ use dumbbell_units::{Duration, Ratio, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Losses in bursts: a channel that is good or bad (Gilbert and Elliott). With `p` and `r` it moves with the packets, as
-/// netem's does: while a sender waits, a bad state lasts. With `good_for` and `bad_for` it moves with time, as a radio
-/// channel does, whatever is sent.
+/// Losses in bursts: a channel that is good or bad (Gilbert and Elliott). With `p` and `r` it moves with the packets,
+/// as netem's does: while a sender waits, a bad state lasts. With `good_for` and `bad_for` it moves with time, as a
+/// radio channel does, whatever is sent.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GilbertElliott {

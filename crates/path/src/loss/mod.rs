@@ -1,7 +1,7 @@
 //! Random loss.
 //!
-//! A loss process is a struct of parameters that implements [`Model`]; it makes a [`Process`], which is asked about every
-//! packet. [`catalog`] lists all of them. A new one is one file in this folder and its line there.
+//! A loss process is a struct of parameters that implements [`Model`]; it makes a [`Process`], which is asked about
+//! every packet. [`catalog`] lists all of them. A new one is one file in this folder and its line there.
 
 mod bernoulli;
 mod four_state;

@@ -6,8 +6,8 @@ use dumbbell_units::{Ratio, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Losses at regular intervals: one packet after every `1/p`. Response functions of congestion controllers are derived for
-/// them.
+/// Losses at regular intervals: one packet after every `1/p`. Response functions of congestion controllers are derived
+/// for them.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Periodic {

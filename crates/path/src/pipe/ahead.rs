@@ -27,7 +27,8 @@ impl<'p, P: Packet> Coming<'p, P> {
 }
 
 impl<P: Packet> Pipe<P> {
-    /// A packet enters a plain pipe, in which there may be some that entered [ahead of their time](Self::expect_disorder_until).
+    /// A packet enters a plain pipe, in which there may be some that entered [ahead of their
+    /// time](Self::expect_disorder_until).
     #[inline(always)]
     pub(crate) fn push_in_time(&mut self, departs: Time, packet: P) {
         self.write_in_time(departs, |place| *place = packet);
@@ -43,8 +44,8 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// The packet that was pushed last enters at `departs`, which is ahead of its time: others that come after it may enter
-    /// before. Only single packets enter such a pipe.
+    /// The packet that was pushed last enters at `departs`, which is ahead of its time: others that come after it may
+    /// enter before. Only single packets enter such a pipe.
     #[inline(always)]
     pub(crate) fn expect_disorder_until(&mut self, departs: Time) {
         self.ahead_until = self.ahead_until.max(departs + self.base);

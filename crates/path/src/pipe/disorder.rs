@@ -6,7 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// Packets under way that may overtake each other.
 ///
-/// Most packets overtake none: they are in a queue of their own, in which order costs nothing. The others are in a heap.
+/// Most packets overtake none: they are in a queue of their own, in which order costs nothing. The others are in a
+/// heap.
 #[derive(Clone, Debug)]
 pub(super) struct Disorder<P> {
     in_order: VecDeque<InFlight<P>>,
@@ -56,7 +57,8 @@ impl<P: Copy> Disorder<P> {
         next.map(|place| place.packet)
     }
 
-    /// Takes the last `count` that were put in back out, in their order, with the times at which they would have come out.
+    /// Takes the last `count` that were put in back out, in their order, with the times at which they would have come
+    /// out.
     pub(super) fn take_back(&mut self, count: usize) -> Vec<(Time, P)> {
         self.entered -= count as u64;
         let entered = self.entered;
@@ -111,8 +113,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Packets come out in the order of their times, those of one time in the order in which they came in, whatever was
-        /// taken back and put in again meanwhile.
+        /// Packets come out in the order of their times, those of one time in the order in which they came in, whatever
+        /// was taken back and put in again meanwhile.
         #[test]
         fn packets_come_out_in_the_order_of_their_times(
             steps in prop::collection::vec((0..50_u64, 0..4_u8, 0..5_usize), 1..200),

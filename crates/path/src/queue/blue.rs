@@ -1,12 +1,13 @@
 //! BLUE (Feng, Shin, Kandlur and Saha, 2002): the probability of a drop follows from overflow and idleness.
 //!
 //! RED and its kin infer the load from the length of the queue. BLUE keeps one probability for all packets and looks at
-//! what the load leads to: a queue that overflows asks for more drops, a link that idles for fewer. The probability rises
-//! by `increment` when a packet does not fit, or finds more than `threshold` waiting, and sinks by `decrement` when the
-//! link becomes idle. Two changes are at least `freeze_time` apart, so that senders can react to one before the next.
+//! what the load leads to: a queue that overflows asks for more drops, a link that idles for fewer. The probability
+//! rises by `increment` when a packet does not fit, or finds more than `threshold` waiting, and sinks by `decrement`
+//! when the link becomes idle. Two changes are at least `freeze_time` apart, so that senders can react to one before
+//! the next.
 //!
-//! The authors leave open what happens while a link stays idle. Here the probability goes on sinking, by `decrement` each
-//! `freeze_time`: with one of 100 % no packet would ever come through, and no other idleness ever begin.
+//! The authors leave open what happens while a link stays idle. Here the probability goes on sinking, by `decrement`
+//! each `freeze_time`: with one of 100 % no packet would ever come through, and no other idleness ever begin.
 
 use super::discipline::{Arrival, Discipline, FULL_PACKET, Gate, Queue, Verdict};
 use crate::catalog::{Described, LinkContext};

@@ -1,21 +1,22 @@
 //! CAKE (common applications kept enhanced): shaper, fair turns between flows and hosts, COBALT, ACK filter.
 //!
-//! The shaper has no bucket: a packet may leave when the one before has taken its time at `bandwidth`, and idle time earns
-//! nothing. Flows take turns by deficit round robin. One that has nothing but now and then a packet is sparse and comes
-//! first; one that uses up its deficit is bulk; and one that has become empty decays, which it is asked about at each
-//! departure of another, until nothing is left of what COBALT (`cake/cobalt.rs`) knew of it. The deficit that a bulk flow
-//! gets each turn is divided by the number of bulk flows of its host.
+//! The shaper has no bucket: a packet may leave when the one before has taken its time at `bandwidth`, and idle time
+//! earns nothing. Flows take turns by deficit round robin. One that has nothing but now and then a packet is sparse and
+//! comes first; one that uses up its deficit is bulk; and one that has become empty decays, which it is asked about at
+//! each departure of another, until nothing is left of what COBALT (`cake/cobalt.rs`) knew of it. The deficit that a
+//! bulk flow gets each turn is divided by the number of bulk flows of its host.
 //!
-//! All this is done in each tin by itself (`cake/tin.rs`). The DSCP of a flow says which tin its packets go to. A tin has a
-//! clock that goes on by what its packets take at its part of `bandwidth`. Of the tins with something to send the last one
-//! whose clock is not ahead sends, otherwise the one that is ahead least: what is urgent comes first up to its part, bulk
-//! traffic is sure of its own, and what nobody uses is there for all. Without `bandwidth` tins take turns by their weights.
+//! All this is done in each tin by itself (`cake/tin.rs`). The DSCP of a flow says which tin its packets go to. A tin
+//! has a clock that goes on by what its packets take at its part of `bandwidth`. Of the tins with something to send the
+//! last one whose clock is not ahead sends, otherwise the one that is ahead least: what is urgent comes first up to its
+//! part, bulk traffic is sure of its own, and what nobody uses is there for all. Without `bandwidth` tins take turns by
+//! their weights.
 //!
-//! An arriving TCP ACK may make an older one redundant, which is dropped (`cake/ack_filter.rs`). What packets take of the rate
-//! is in `cake/wire.rs`, and which hosts share turns in `cake/hosts.rs`.
+//! An arriving TCP ACK may make an older one redundant, which is dropped (`cake/ack_filter.rs`). What packets take of
+//! the rate is in `cake/wire.rs`, and which hosts share turns in `cake/hosts.rs`.
 //!
-//! Linux's hash with eight ways hardly ever lets flows meet; here they never do. Left out are `wash`, `autorate-ingress`, `nat`
-//! and `fwmark`, and what belongs to superpackets.
+//! Linux's hash with eight ways hardly ever lets flows meet; here they never do. Left out are `wash`,
+//! `autorate-ingress`, `nat` and `fwmark`, and what belongs to superpackets.
 
 mod ack_filter;
 mod cobalt;
@@ -45,9 +46,9 @@ use wire::{Framing, Wire};
 /// The least `target`.
 const LEAST_TARGET: Duration = Duration::from_millis(5);
 
-/// CAKE: a shaper, fair turns between flows and between hosts, and COBALT, which is CoDel and BLUE. Where the buffer is full
-/// the longest line loses packets from its head, and BLUE begins to drop at random. Linux holds 4 MiB at least: with a much
-/// smaller `buffer` a flow that fills it once is dropped at random for long.
+/// CAKE: a shaper, fair turns between flows and between hosts, and COBALT, which is CoDel and BLUE. Where the buffer is
+/// full the longest line loses packets from its head, and BLUE begins to drop at random. Linux holds 4 MiB at least:
+/// with a much smaller `buffer` a flow that fills it once is dropped at random for long.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cake {
@@ -93,7 +94,8 @@ pub struct Cake {
     /// Drop TCP ACKs that wait and that later ones of the flow make redundant. QUIC's are encrypted, and stay.
     #[schemars(extend("x-source" = "tc-cake: no-ack-filter, ack-filter, ack-filter-aggressive"))]
     pub ack_filter: AckFilter,
-    /// For a shaper behind the bottleneck: packets that it drops have come through that, and take their time of `bandwidth`.
+    /// For a shaper behind the bottleneck: packets that it drops have come through that, and take their time of
+    /// `bandwidth`.
     #[schemars(extend("x-source" = "tc-cake: ingress"))]
     pub ingress: bool,
 }
@@ -160,8 +162,8 @@ struct State {
     waiting: u64,
     /// When the shaper lets the next packet go; where nothing is shaped, since when something waits.
     next_packet: Time,
-    /// When it does so in any case, however many packets it has dropped: its clock goes on by half more, and only by packets
-    /// that are sent.
+    /// When it does so in any case, however many packets it has dropped: its clock goes on by half more, and only by
+    /// packets that are sent.
     failsafe: Time,
     rng: Rng,
 }
@@ -227,8 +229,8 @@ impl State {
         self.charge_dropped(own);
     }
 
-    /// The line that would hold the most bytes with the packet of `size` bytes that comes to line `to` of tin `own` loses
-    /// its oldest packet. False where that would be the arriving packet.
+    /// The line that would hold the most bytes with the packet of `size` bytes that comes to line `to` of tin `own`
+    /// loses its oldest packet. False where that would be the arriving packet.
     fn make_room(&mut self, now: Time, (own, to): (usize, usize), size: u32, buffer: &mut Buffer) -> bool {
         let of_tin = |(number, tin): (usize, &Tin)| {
             let comes_to = if number == own { to } else { usize::MAX };

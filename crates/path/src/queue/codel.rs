@@ -6,8 +6,8 @@
 //! rate of a loss-based sender linearly, until one packet has waited less than `target`. A queue of at most one packet
 //! of the MTU never counts as standing, or slow links would starve.
 //!
-//! `count` remembers how hard the last episode had to drop: an episode that begins soon after the last one goes on where
-//! that one ended. The square root is exact to the nanosecond; Linux approximates it by Newton steps.
+//! `count` remembers how hard the last episode had to drop: an episode that begins soon after the last one goes on
+//! where that one ended. The square root is exact to the nanosecond; Linux approximates it by Newton steps.
 
 use super::discipline::{Discipline, Held, Queue};
 use super::held::{Buffer, Line, Waiting};
@@ -22,8 +22,8 @@ const MTU: u64 = 1500;
 /// A new episode resumes the old drop rate when it begins within this many intervals after the last drop was due.
 const MEMORY_INTERVALS: u64 = 16;
 
-/// CoDel (controlled delay): packets are dropped or marked at departure, at a rising rate, while the queueing delay stays
-/// above a target.
+/// CoDel (controlled delay): packets are dropped or marked at departure, at a rising rate, while the queueing delay
+/// stays above a target.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Codel {

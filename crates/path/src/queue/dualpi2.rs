@@ -2,14 +2,15 @@
 //!
 //! Packets of scalable senders go to queue L, all others to queue C. Both leave through a weighted scheduler: L comes
 //! first, but C is sure of its share while both have packets. A PI controller corrects one base probability p from the
-//! longer of the two queueing delays. Packets of C are dropped or marked with probability p², those of L are marked with
-//! k·p. A classic sender's rate goes with 1/√(its probability), that of a scalable one with 1/(its own), so both get the
-//! same rate. Besides, a packet of L that has waited longer than a threshold is marked: at once, or, with a `ramp`, with
-//! a probability that rises above the threshold (RFC 9332, appendix A).
+//! longer of the two queueing delays. Packets of C are dropped or marked with probability p², those of L are marked
+//! with k·p. A classic sender's rate goes with 1/√(its probability), that of a scalable one with 1/(its own), so both
+//! get the same rate. Besides, a packet of L that has waited longer than a threshold is marked: at once, or, with a
+//! `ramp`, with a probability that rises above the threshold (RFC 9332, appendix A).
 //!
 //! When k·p would exceed 1 marks do no more: then L is dropped as C is, with probability p², and what is not dropped is
-//! marked. Order and rules of the steps are those of Linux. The controller runs when a packet comes or goes, as often as
-//! was due since: nothing sees it in between, and the oldest packets are then still those that it would have looked at.
+//! marked. Order and rules of the steps are those of Linux. The controller runs when a packet comes or goes, as often
+//! as was due since: nothing sees it in between, and the oldest packets are then still those that it would have looked
+//! at.
 
 use super::discipline::{Discipline, FULL_PACKET, Held, Queue, Verdict};
 use super::held::{Buffer, Line, Waiting};
@@ -290,8 +291,9 @@ impl State {
         self.last_delay = delay;
     }
 
-    /// So many corrections, which come behind others while no packet comes or goes. Then the delay grows by the time that
-    /// passes, or there is none, and each correction adds the same to the one before it: they fall until they rise.
+    /// So many corrections, which come behind others while no packet comes or goes. Then the delay grows by the time
+    /// that passes, or there is none, and each correction adds the same to the one before it: they fall until they
+    /// rise.
     #[expect(clippy::cast_precision_loss, reason = "a number of corrections")]
     fn update_together(&mut self, corrections: u64) {
         let DualPi2 { target, alpha, beta, tupdate, .. } = self.parameters;

@@ -1,13 +1,13 @@
 //! The drop-tail queue itself: first in, first out; an arriving packet that does not fit is dropped.
 //!
-//! An accepted packet is never dropped later, so its start and its departure are computed when it arrives:
-//! start = max(arrival, transmitter free). The queue keeps only the starts of the packets that wait; each start is the
-//! departure of the packet before. Starts that have passed are removed when the queue is looked at next. Packets of one size
-//! that wait one behind the other are kept as one [`Train`].
+//! An accepted packet is never dropped later, so its start and its departure are computed when it arrives: start =
+//! max(arrival, transmitter free). The queue keeps only the starts of the packets that wait; each start is the
+//! departure of the packet before. Starts that have passed are removed when the queue is looked at next. Packets of one
+//! size that wait one behind the other are kept as one [`Train`].
 //!
-//! Where an ACK clock lets packets arrive at the instant at which others begin, the place that these leave is free, as it is for the
-//! packets of a burst on a real host, which come some time after each other. Instants are rounded up to nanoseconds, so "at the
-//! instant" means [within](ROUNDING) some nanoseconds.
+//! Where an ACK clock lets packets arrive at the instant at which others begin, the place that these leave is free, as
+//! it is for the packets of a burst on a real host, which come some time after each other. Instants are rounded up to
+//! nanoseconds, so "at the instant" means [within](ROUNDING) some nanoseconds.
 
 use super::limits::{InService, Limits};
 use crate::ring::Ring;
@@ -16,8 +16,8 @@ use crate::train::Train;
 use crate::transmitter::Transmitter;
 use dumbbell_units::{Duration, Time};
 
-/// Each link on the way of a packet and of its ACK rounds an instant up by less than a nanosecond. There are seldom more of them
-/// with a rate than these.
+/// Each link on the way of a packet and of its ACK rounds an instant up by less than a nanosecond. There are seldom
+/// more of them with a rate than these.
 pub(crate) const ROUNDING: Duration = Duration::from_nanos(4);
 
 /// A drop-tail queue with its transmitter. Plain drop-tail is this, and gates stand in front of it.
@@ -201,7 +201,8 @@ impl Fifo {
         Some(size)
     }
 
-    /// Since when there has been neither a waiting packet nor one in transmission; everything has been advanced to `now`.
+    /// Since when there has been neither a waiting packet nor one in transmission; everything has been advanced to
+    /// `now`.
     pub(crate) fn idle_since(&self, now: Time) -> Option<Time> {
         let free = self.in_service.departs();
         (self.waiting.is_empty() && free <= now).then_some(free)
@@ -220,7 +221,8 @@ impl Fifo {
         }
     }
 
-    /// Removes what has begun transmission by `now`. Of the packets of a burst only the first finds something to remove.
+    /// Removes what has begun transmission by `now`. Of the packets of a burst only the first finds something to
+    /// remove.
     #[inline(never)]
     fn remove_started(&mut self, now: Time) {
         let Fifo { occupancy, waiting, in_service, .. } = self;

@@ -1,17 +1,17 @@
 //! What queues with a line for each flow have in common: which line a packet belongs to, and whose turn it is.
 //!
 //! Linux tells flows apart by a hash of addresses and ports with a random perturbation; here a flow's number takes the
-//! place of these. Lines take turns by deficit round robin with two lists (DRR++): a flow that has had nothing to send is
-//! new and comes before all old ones, once. So a flow that sends little finds its turn at once, and one that always has
-//! something to send gets no more than the others.
+//! place of these. Lines take turns by deficit round robin with two lists (DRR++): a flow that has had nothing to send
+//! is new and comes before all old ones, once. So a flow that sends little finds its turn at once, and one that always
+//! has something to send gets no more than the others.
 
 use super::held::Line;
 use dumbbell_units::Rng;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Says in which line the packets of a flow wait. Lines are counted as their first packets come, so that only those exist
-/// that are used: of a thousand lines of a hash a station uses one.
+/// Says in which line the packets of a flow wait. Lines are counted as their first packets come, so that only those
+/// exist that are used: of a thousand lines of a hash a station uses one.
 #[derive(Clone, Debug)]
 pub(super) enum Classifier {
     /// By a hash; flows may meet in a line.

@@ -1,12 +1,13 @@
 //! Linux's `fq`: a line for each flow, which take turns, with a limit for each and a rate that none may exceed.
 //!
-//! Lines take turns by deficit round robin with a list of new and one of old flows (`flows.rs`): each may send `quantum`
-//! bytes a turn, and a flow that was never seen before `initial_quantum`.
+//! Lines take turns by deficit round robin with a list of new and one of old flows (`flows.rs`): each may send
+//! `quantum` bytes a turn, and a flow that was never seen before `initial_quantum`.
 //!
-//! On a Linux host `fq` also holds every packet until the departure time that TCP has given it. In this laboratory senders
-//! pace by themselves: a packet comes to its first link at its departure time, and is not held again. What remains here is
-//! what `fq` does on a router, and `max_rate`. Left out: the horizon (no packet comes before its time), the priority bands
-//! (flows have no priority), and that flows are forgotten after some seconds of silence where there are many.
+//! On a Linux host `fq` also holds every packet until the departure time that TCP has given it. In this laboratory
+//! senders pace by themselves: a packet comes to its first link at its departure time, and is not held again. What
+//! remains here is what `fq` does on a router, and `max_rate`. Left out: the horizon (no packet comes before its time),
+//! the priority bands (flows have no priority), and that flows are forgotten after some seconds of silence where there
+//! are many.
 
 use super::discipline::{Discipline, FULL_PACKET, Held, Queue, time_of};
 use super::flows::{Classifier, Turns, line_at};

@@ -1,10 +1,10 @@
 //! FQ-CoDel (RFC 8290): a line for each flow, which take turns, and CoDel in each.
 //!
-//! Lines take turns by deficit round robin with a list of new and one of old flows (`flows.rs`): each may send `quantum`
-//! bytes a turn. Each line has CoDel's state of its own, with one exception that Linux has, too: a backlog of at most one
-//! full packet, which never counts as a standing queue, is that of all lines together. Where an arriving packet does not
-//! fit, the line with the most bytes loses packets from its head, up to `drop_batch` or half of what it holds, and its
-//! CoDel counts them as drops of its own.
+//! Lines take turns by deficit round robin with a list of new and one of old flows (`flows.rs`): each may send
+//! `quantum` bytes a turn. Each line has CoDel's state of its own, with one exception that Linux has, too: a backlog of
+//! at most one full packet, which never counts as a standing queue, is that of all lines together. Where an arriving
+//! packet does not fit, the line with the most bytes loses packets from its head, up to `drop_batch` or half of what it
+//! holds, and its CoDel counts them as drops of its own.
 
 use super::codel::{Codel, Control};
 use super::discipline::{Discipline, FULL_PACKET, Held, Queue};

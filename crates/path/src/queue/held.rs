@@ -1,7 +1,7 @@
 //! What all queues that keep their packets have in common.
 //!
-//! A discipline never sees a packet itself, only its descriptor, [`Waiting`]: arrival, size, flow, ECN. So disciplines need
-//! no type parameter for the packet; the packets are in a store here, and `Waiting` holds their place in it.
+//! A discipline never sees a packet itself, only its descriptor, [`Waiting`]: arrival, size, flow, ECN. So disciplines
+//! need no type parameter for the packet; the packets are in a store here, and `Waiting` holds their place in it.
 
 use super::discipline::Held;
 use super::limits::{InService, Limits};

@@ -1,8 +1,9 @@
 //! Mahimahi's CoDel, which differs from the RFC's and from Linux's (`codel.rs`).
 //!
 //! Its clock has milliseconds. The delay counts as too long from the instant on at which an interval is over, not only
-//! after it. A packet that leaves the queue empty never is a reason to drop. And where CoDel would drop the packet that it
-//! has taken and send the next, Mahimahi's sends the one that it has taken and drops those behind it. It knows no ECN.
+//! after it. A packet that leaves the queue empty never is a reason to drop. And where CoDel would drop the packet that
+//! it has taken and send the next, Mahimahi's sends the one that it has taken and drops those behind it. It knows no
+//! ECN.
 
 use super::discipline::{Discipline, FULL_PACKET, Held, Queue};
 use super::held::{Buffer, Line, Waiting};

@@ -1,10 +1,10 @@
 //! Mahimahi's PIE, which differs from the RFC's and from Linux's (`pie.rs`).
 //!
-//! Its clock and its delays have milliseconds, and `alpha` and `beta` multiply delays in these: its steps are a thousand
-//! times as large as the RFC's before they are divided, by 128 up to a probability of 1 %, by 32 up to 10 % and by 16 above.
-//! The delay is the backlog over the rate at which packets leave, always; both are whole numbers. A burst may pass only
-//! after the queue has been calm, not at the start. Every packet is at risk: there is no minimal distance between drops and
-//! no certain drop. It knows no ECN.
+//! Its clock and its delays have milliseconds, and `alpha` and `beta` multiply delays in these: its steps are a
+//! thousand times as large as the RFC's before they are divided, by 128 up to a probability of 1 %, by 32 up to 10 %
+//! and by 16 above. The delay is the backlog over the rate at which packets leave, always; both are whole numbers. A
+//! burst may pass only after the queue has been calm, not at the start. Every packet is at risk: there is no minimal
+//! distance between drops and no certain drop. It knows no ECN.
 
 use super::discipline::{Discipline, Held, Queue};
 use super::held::{Buffer, Line, Waiting};

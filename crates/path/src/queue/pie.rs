@@ -1,15 +1,15 @@
 //! PIE, proportional integral controller enhanced (Pan et al.; RFC 8033).
 //!
 //! PIE drops on arrival, at random, with a probability p that a controller corrects at a fixed interval: by how far the
-//! queueing delay is from its target (`alpha`), and by how much it has changed since the last correction (`beta`). Small
-//! probabilities are corrected in small steps. A burst may pass after a calm time, a short queue is never touched, and so
-//! that drops do not come in clusters a packet is only at risk once the probabilities since the last drop add up to 0.85;
-//! at 8.5 it is dropped for sure.
+//! queueing delay is from its target (`alpha`), and by how much it has changed since the last correction (`beta`).
+//! Small probabilities are corrected in small steps. A burst may pass after a calm time, a short queue is never
+//! touched, and so that drops do not come in clusters a packet is only at risk once the probabilities since the last
+//! drop add up to 0.85; at 8.5 it is dropped for sure.
 //!
 //! The delay is that of the packet which left last, or, as in the RFC's main text, the backlog over an estimate of the
 //! rate at which packets leave. Order and rules of the steps are Linux's, which differ from the RFC's in details. The
-//! controller runs when a packet comes or goes, as often as was due since: nothing sees it in between. Probabilities are
-//! floating-point numbers, where Linux has 64-bit fractions.
+//! controller runs when a packet comes or goes, as often as was due since: nothing sees it in between. Probabilities
+//! are floating-point numbers, where Linux has 64-bit fractions.
 
 use super::discipline::{Discipline, Held, Queue};
 use super::held::{Buffer, Line, Waiting};
@@ -39,8 +39,8 @@ const SCALES: [(f64, f64); 6] = [(1e-1, 1.0), (1e-2, 2.0), (1e-3, 8.0), (1e-4, 3
 /// From this delay on the probability rises faster.
 const LONG_DELAY: Duration = Duration::from_millis(250);
 
-/// PIE: packets are dropped or marked on their arrival, at random, with a probability that keeps the queueing delay at a
-/// target.
+/// PIE: packets are dropped or marked on their arrival, at random, with a probability that keeps the queueing delay at
+/// a target.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pie {

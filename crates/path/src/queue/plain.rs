@@ -1,7 +1,7 @@
 //! Drop-tail queues, behind a gate or not, that keep their packets.
 //!
-//! A link with a transmitter of its own computes the way of a packet through such a queue on its arrival. Where somebody
-//! else decides when packets leave, as on a medium that stations share, they have to wait somewhere: here.
+//! A link with a transmitter of its own computes the way of a packet through such a queue on its arrival. Where
+//! somebody else decides when packets leave, as on a medium that stations share, they have to wait somewhere: here.
 
 use super::discipline::{Arrival, Gate, Held, Queue, Verdict};
 use super::held::{Buffer, Line, Waiting};

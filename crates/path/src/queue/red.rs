@@ -2,10 +2,10 @@
 //!
 //! RED keeps an exponential average of the backlog that arriving packets find. Below `min` nothing happens; between
 //! `min` and `max` packets are dropped (or marked) with a probability that rises linearly to `max_probability`; from
-//! `max` on all are. Drops are spread out: with probability p the number of packets from one drop to the next is uniform
-//! over 1..1/p, not geometric. While the link is idle no packet updates the average; on the next arrival it decays as if
-//! typical packets had found an empty queue all that time. With `gentle` the probability rises on from `max` to twice
-//! `max` instead of jumping to 1.
+//! `max` on all are. Drops are spread out: with probability p the number of packets from one drop to the next is
+//! uniform over 1..1/p, not geometric. While the link is idle no packet updates the average; on the next arrival it
+//! decays as if typical packets had found an empty queue all that time. With `gentle` the probability rises on from
+//! `max` to twice `max` instead of jumping to 1.
 //!
 //! The adaptive form changes `max_probability` every half second, up by at most a quarter and down by a tenth, to keep
 //! the average in the middle fifth between the thresholds.
@@ -30,8 +30,8 @@ const STEP_UP_AT_MOST: f64 = 0.01;
 /// The least weight of a packet in the average is 1/2 to this power.
 const MAX_WEIGHT_LOG: i32 = 31;
 
-/// Random early detection: packets are dropped or marked on their arrival, at random, with a probability that rises with
-/// the average backlog.
+/// Random early detection: packets are dropped or marked on their arrival, at random, with a probability that rises
+/// with the average backlog.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Red {
@@ -148,8 +148,8 @@ impl Described<LinkContext> for Red {
 }
 
 impl Red {
-    /// The thresholds in bytes. By default, as with `tc`, `max` is a quarter of what the queue holds and `min` a third of
-    /// `max`; here at least one packet.
+    /// The thresholds in bytes. By default, as with `tc`, `max` is a quarter of what the queue holds and `min` a third
+    /// of `max`; here at least one packet.
     fn thresholds(&self, link: &LinkContext) -> Result<(Bytes, Bytes), Problem> {
         let packet = self.average_packet;
         let max = match self.max {

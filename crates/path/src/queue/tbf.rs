@@ -1,8 +1,9 @@
 //! The token-bucket filter (tc's `tbf`): a shaper. Packets wait until the bucket holds tokens for them.
 //!
-//! Tokens come in at `rate` up to `burst`; a packet leaves when there are enough for all of its bytes, and takes them. So
-//! the rate is `rate` in the long run, and after a pause `burst` bytes leave as fast as the link behind takes them. With a
-//! `peak_rate` a second, small bucket limits that. Packets leave in their order: the first that has to wait holds up all.
+//! Tokens come in at `rate` up to `burst`; a packet leaves when there are enough for all of its bytes, and takes them.
+//! So the rate is `rate` in the long run, and after a pause `burst` bytes leave as fast as the link behind takes them.
+//! With a `peak_rate` a second, small bucket limits that. Packets leave in their order: the first that has to wait
+//! holds up all.
 
 use super::discipline::{Discipline, FULL_PACKET, Held, Queue};
 use super::held::{Buffer, Line, Waiting};
@@ -15,8 +16,8 @@ use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A token bucket that shapes: a packet that finds too few tokens waits for them, and those behind it wait, too. `buffer`
-/// is what may wait. It is for a link whose own rate is higher.
+/// A token bucket that shapes: a packet that finds too few tokens waits for them, and those behind it wait, too.
+/// `buffer` is what may wait. It is for a link whose own rate is higher.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tbf {

@@ -1,10 +1,10 @@
 //! Fluid service at a piecewise constant rate; a constant rate is the schedule with one step.
 //!
-//! Work is counted in units of 10⁻⁹ bits, of which a rate of R bit/s does exactly R in a nanosecond, so every instant at
-//! which a packet ends is a whole nanosecond and a fraction used/R of the next. Keeping `used` makes service exact: n
-//! packets of one size end n·8L/R after the first began. A packet begins when the rate is positive (during an outage
-//! the queue holds it) and survives outages in its middle. A rate that is set from outside takes the place of everything
-//! that the schedule had to come.
+//! Work is counted in units of 10⁻⁹ bits, of which a rate of R bit/s does exactly R in a nanosecond, so every instant
+//! at which a packet ends is a whole nanosecond and a fraction used/R of the next. Keeping `used` makes service exact:
+//! n packets of one size end n·8L/R after the first began. A packet begins when the rate is positive (during an outage
+//! the queue holds it) and survives outages in its middle. A rate that is set from outside takes the place of
+//! everything that the schedule had to come.
 
 use super::profile::{Profile, Segment};
 use super::{NANOS, work_of};
@@ -94,8 +94,8 @@ impl Fluid {
         self.profile.work(self.profile.seek(self.present, now), now, free) + u128::from(used) + self.unserved
     }
 
-    /// Whether what would be sent next begins before `now`, which is the instant that [`seek`](Self::seek) found: it may
-    /// have been rounded up.
+    /// Whether what would be sent next begins before `now`, which is the instant that [`seek`](Self::seek) found: it
+    /// may have been rounded up.
     pub(crate) fn begins_before(&self, now: Time) -> bool {
         self.free == now.as_nanos() && self.spare > 0
     }
@@ -156,8 +156,8 @@ impl Fluid {
         Time::from_nanos(self.free)
     }
 
-    /// Sends `count` packets of `bytes` each from the instant that [`seek`](Self::seek) found, if one rate serves them all
-    /// and every one takes time; returns when they begin.
+    /// Sends `count` packets of `bytes` each from the instant that [`seek`](Self::seek) found, if one rate serves them
+    /// all and every one takes time; returns when they begin.
     #[inline(always)]
     pub(crate) fn send_train(&mut self, bytes: u64, count: u32) -> Option<Train> {
         let train = self.train(bytes, count)?;

@@ -4,8 +4,9 @@
 //! begin, after everything sent before; [`Transmitter::send`] sends it from there and tells when its last bit leaves.
 //! Nothing is scheduled: both are computed at once, so that a FIFO queue knows a packet's departure on its arrival.
 //!
-//! [`Transmitter::set_rate`] changes the rate from outside. What has been sent and what is left of it are then told apart
-//! by work, in which the old rate and the new one can both be measured: exactly, down to the fraction of a nanosecond.
+//! [`Transmitter::set_rate`] changes the rate from outside. What has been sent and what is left of it are then told
+//! apart by work, in which the old rate and the new one can both be measured: exactly, down to the fraction of a
+//! nanosecond.
 
 mod fluid;
 mod profile;
@@ -98,8 +99,8 @@ impl Transmitter {
         Some(Transmitter { overhead, framing, service, rate_set: None, past: Vec::new() })
     }
 
-    /// From `now` on the rate is `rate`, and the transmitter is free: what is [left](Self::work_left) of what it has sent
-    /// is for the caller to [serve](Self::serve) and to send again.
+    /// From `now` on the rate is `rate`, and the transmitter is free: what is [left](Self::work_left) of what it has
+    /// sent is for the caller to [serve](Self::serve) and to send again.
     pub(crate) fn set_rate(&mut self, now: Time, rate: u64) {
         let nominal = match &self.service {
             Service::Fluid(fluid) => fluid.nominal_rate(now),
@@ -166,8 +167,8 @@ impl Transmitter {
         }
     }
 
-    /// When `count` packets of `size` bytes would start that are sent from the start that [`seek`](Self::seek) found, if that is
-    /// simple.
+    /// When `count` packets of `size` bytes would start that are sent from the start that [`seek`](Self::seek) found,
+    /// if that is simple.
     pub(crate) fn train(&mut self, size: u32, count: u32) -> Option<Train> {
         match &mut self.service {
             Service::Fluid(fluid) => fluid.train(u64::from(size) + self.overhead, count),
@@ -185,8 +186,8 @@ impl Transmitter {
         }
     }
 
-    /// How many of `count` packets of `size` bytes each will have begun by `instant` if they are sent from the start that
-    /// [`seek`](Self::seek) found; `None` where the rate is not constant.
+    /// How many of `count` packets of `size` bytes each will have begun by `instant` if they are sent from the start
+    /// that [`seek`](Self::seek) found; `None` where the rate is not constant.
     pub(crate) fn count_begun_by(&mut self, instant: Time, size: u32, count: u32) -> Option<u32> {
         match &mut self.service {
             Service::Fluid(fluid) => fluid.count_begun_by(instant, u64::from(size) + self.overhead, count),

@@ -124,7 +124,8 @@ impl<P: Packet> Aggregate<P> {
     }
 }
 
-/// The next MPDU, with this number. `next` gives the next packet, if there is one whose size passes the check it is handed.
+/// The next MPDU, with this number. `next` gives the next packet, if there is one whose size passes the check it is
+/// handed.
 pub(super) fn next_mpdu<P: Packet>(
     number: u32,
     bounds: &Bounds,

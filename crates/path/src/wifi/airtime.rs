@@ -1,8 +1,8 @@
 //! Which station a device serves next.
 //!
 //! With airtime fairness this is a deficit round robin over time (`ieee80211_next_txq`): the first station of the list
-//! is served until its deficit is negative; then it is given its weight and goes to the end. What a station sends itself
-//! is charged to it, too. Without, stations take turns.
+//! is served until its deficit is negative; then it is given its weight and goes to the end. What a station sends
+//! itself is charged to it, too. Without, stations take turns.
 
 use super::timetable::Timetable;
 use dumbbell_units::{Duration, Time};

@@ -1,13 +1,13 @@
 //! Who transmits when: the distributed coordination function with EDCA's categories.
 //!
 //! When the medium has been idle for AIFS, each further slot lowers a contender's backoff by one; at zero it transmits.
-//! Others keep what is left of theirs and go on when the medium has been idle for AIFS again; the slot in which somebody
-//! begins to transmit counts (IEEE 802.11-2020, section 10.23.2.4: the counter is lowered at the boundary of a slot). After each own
-//! exchange a new backoff is drawn, whether there is more to send or not, so that who comes to have something to send
-//! later and finds the medium idle transmits at once.
+//! Others keep what is left of theirs and go on when the medium has been idle for AIFS again; the slot in which
+//! somebody begins to transmit counts (IEEE 802.11-2020, section 10.23.2.4: the counter is lowered at the boundary of a
+//! slot). After each own exchange a new backoff is drawn, whether there is more to send or not, so that who comes to
+//! have something to send later and finds the medium idle transmits at once.
 //!
-//! All contenders of one AIFS count the same slots. So a backoff is the number of slots at which it has run down, counted
-//! from the beginning of the run: whoever loses changes nothing but the count of its class (`race.rs`).
+//! All contenders of one AIFS count the same slots. So a backoff is the number of slots at which it has run down,
+//! counted from the beginning of the run: whoever loses changes nothing but the count of its class (`race.rs`).
 
 use super::parameters::AccessCategory;
 use super::phy::{SIFS, SLOT};

@@ -1,9 +1,9 @@
 //! The channel: what waits at its ports, who is next to transmit, and what comes out.
 //!
 //! Between two exchanges everything that matters is known: who has something to send, and when his backoff expires. So
-//! there is one event for an exchange, its start. What comes of the exchange is computed then (`exchange.rs`): the packets
-//! that arrive go into the pipe of their port, and the next contention begins at its end. What the device does when it
-//! hears the Block-ACK is done when somebody looks at the channel after that.
+//! there is one event for an exchange, its start. What comes of the exchange is computed then (`exchange.rs`): the
+//! packets that arrive go into the pipe of their port, and the next contention begins at its end. What the device does
+//! when it hears the Block-ACK is done when somebody looks at the channel after that.
 
 use super::aggregate::{Aggregate, Categories, Mpdu};
 use super::airtime::Turns;
@@ -66,8 +66,9 @@ pub(super) fn port_number(port: usize) -> Port {
 }
 
 impl<P: Packet + Send> WifiChannel<P> {
-    /// A channel with these links, whose ports are numbered in their order. `rng` feeds the backoffs. All links have rates
-    /// that [`Wifi::check`] allows; those that do not are left out. Flows may be [assigned](Medium::assign) to `categories`.
+    /// A channel with these links, whose ports are numbered in their order. `rng` feeds the backoffs. All links have
+    /// rates that [`Wifi::check`] allows; those that do not are left out. Flows may be [assigned](Medium::assign) to
+    /// `categories`.
     pub fn new(links: Vec<RadioLink>, categories: &[AccessCategory], rng: Rng) -> WifiChannel<P> {
         let mut channel = WifiChannel {
             ports: Vec::with_capacity(links.len()),
@@ -97,8 +98,8 @@ impl<P: Packet + Send> WifiChannel<P> {
         channel
     }
 
-    /// Adds a port with a lane for every category that a packet can have. `known` are the contenders so far, by device and
-    /// category.
+    /// Adds a port with a lane for every category that a packet can have. `known` are the contenders so far, by device
+    /// and category.
     fn add(
         &mut self,
         link: RadioLink,
@@ -133,7 +134,8 @@ impl<P: Packet + Send> WifiChannel<P> {
         self.ports.push(port);
     }
 
-    /// Does something with a lane, and tells what its queue drops. What this changes is [noted](Self::note) by the caller.
+    /// Does something with a lane, and tells what its queue drops. What this changes is [noted](Self::note) by the
+    /// caller.
     pub(super) fn with_lane<T>(
         &mut self,
         now: Time,
@@ -161,7 +163,8 @@ impl<P: Packet + Send> WifiChannel<P> {
         self.contenders[lane.contender].turns.note(lane.station, lane.ready(), now);
     }
 
-    /// Does what the end of the exchange leads to, if it is over by `now`: devices take packets, one lane after the other.
+    /// Does what the end of the exchange leads to, if it is over by `now`: devices take packets, one lane after the
+    /// other.
     pub(super) fn hear_block_ack(&mut self, now: Time) {
         let over = self.race.idle_since();
         if over > now || self.freed.is_empty() {

@@ -89,8 +89,8 @@ impl<P: Packet + Send> WifiChannel<P> {
         Some(Transmission { contender, lane, aggregate, ppdu, is_announced })
     }
 
-    /// Makes the next aggregate of a contender. `under_way` is the lane of the one that is being sent, and the number of
-    /// its first MPDU.
+    /// Makes the next aggregate of a contender. `under_way` is the lane of the one that is being sent, and the number
+    /// of its first MPDU.
     fn build(&mut self, now: Time, contender: usize, under_way: Option<(usize, u32)>) -> Option<(usize, Aggregate<P>)> {
         loop {
             let lane = self.contenders[contender].turns.next(now)?;

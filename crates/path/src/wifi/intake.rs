@@ -1,4 +1,5 @@
-//! What devices may take from the queues above them: which lanes have to be looked at when the device has become emptier.
+//! What devices may take from the queues above them: which lanes have to be looked at when the device has become
+//! emptier.
 
 use super::timetable::Timetable;
 use dumbbell_units::{Duration, Time};
@@ -94,8 +95,8 @@ impl Intake {
         self.later.due(now)
     }
 
-    /// The first lane of each device that may take something and could not when this was asked last. The one behind it is
-    /// [known](Self::behind) when that has been done.
+    /// The first lane of each device that may take something and could not when this was asked last. The one behind it
+    /// is [known](Self::behind) when that has been done.
     pub(super) fn first_of_changed(&mut self) -> BTreeSet<usize> {
         let changed = std::mem::take(&mut self.changed);
         changed.iter().for_each(|&contender| self.devices[contender].is_changed = false);

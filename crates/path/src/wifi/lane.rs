@@ -108,7 +108,8 @@ impl<P: Packet> Lane<P> {
         self.queue.ready()
     }
 
-    /// The device takes packets from the queue, as many as it may hold, while `others` are pending in it for other lanes.
+    /// The device takes packets from the queue, as many as it may hold, while `others` are pending in it for other
+    /// lanes.
     pub(super) fn fill_device(&mut self, now: Time, wifi: &Wifi, others: Duration, ledger: &mut Ledger<P>) {
         while self.may_take(wifi, others) && self.queue.ready() <= now {
             let Some(packet) = self.queue.pull(now, ledger) else { return };

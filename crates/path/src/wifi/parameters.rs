@@ -55,7 +55,8 @@ pub struct Wifi {
     /// The most bytes of such an MPDU.
     #[schemars(extend("x-at-least" = "1B", "x-at-most" = "11454B", "x-with" = "amsdu", "x-source" = "IEEE 802.11-2020, section 9.4.2.157: 3839, 7935 or 11454"))]
     pub amsdu_bytes: Bytes,
-    /// The device fixes the next aggregate when the present one starts: what comes meanwhile goes with the one after it.
+    /// The device fixes the next aggregate when the present one starts: what comes meanwhile goes with the one after
+    /// it.
     #[schemars(extend("x-source" = "hardware queues with two descriptors, as of ath9k and ath10k"))]
     pub prebuild: bool,
     /// How often an MPDU that was not acknowledged is sent again before it is given up.
@@ -189,7 +190,7 @@ pub enum DeviceQueue {
     Aql,
     /// Nothing: an aggregate takes its packets from the queue of the link when it starts, as with ath9k.
     None,
-    /// Everything that comes, up to `device_packets`: the queue of the link is hardly ever used, as before airtime queue
-    /// limits.
+    /// Everything that comes, up to `device_packets`: the queue of the link is hardly ever used, as before airtime
+    /// queue limits.
     All,
 }

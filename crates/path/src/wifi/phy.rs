@@ -132,8 +132,8 @@ impl Modulation {
         (symbols * self.bits_per_symbol).saturating_sub(SERVICE_AND_TAIL_BITS) / 8
     }
 
-    /// What a packet of `size` bytes (IP length) takes of a PPDU, without its preamble: the estimated airtime of one that
-    /// waits.
+    /// What a packet of `size` bytes (IP length) takes of a PPDU, without its preamble: the estimated airtime of one
+    /// that waits.
     pub(super) fn airtime(&self, size: u32) -> Duration {
         let bytes = u64::from(subframe([size].into_iter()));
         Duration::from_nanos(8 * bytes * self.symbol.as_nanos() / self.bits_per_symbol)

@@ -1,7 +1,7 @@
 //! Who of the contenders transmits next, and when.
 //!
-//! Between two exchanges all contenders of one AIFS count the same slots down. What they have counted is kept once for all
-//! of them, and they stand in the order in which their backoffs run down.
+//! Between two exchanges all contenders of one AIFS count the same slots down. What they have counted is kept once for
+//! all of them, and they stand in the order in which their backoffs run down.
 
 use super::backoff::{Access, Backoff};
 use super::phy::SLOT;
@@ -25,7 +25,8 @@ struct Class {
     aifs: Duration,
     /// Slots that have passed.
     passed: u64,
-    /// Those that have had something to send since `idle_since` or before, by the slot at which their backoffs run down.
+    /// Those that have had something to send since `idle_since` or before, by the slot at which their backoffs run
+    /// down.
     waiting: BTreeSet<(u64, usize)>,
 }
 

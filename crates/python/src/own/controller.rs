@@ -153,8 +153,8 @@ impl PythonController {
         })
     }
 
-    /// Calls a hook if the class has it and nothing has failed before, and what it changes of the connection is taken over.
-    /// True if it wrote the threshold.
+    /// Calls a hook if the class has it and nothing has failed before, and what it changes of the connection is taken
+    /// over. True if it wrote the threshold.
     #[inline]
     fn change(&self, hook: Hook, view: &View, control: &mut Control, heard: Heard<'_>) -> bool {
         if !self.has(hook) || self.fault.get().is_some() {

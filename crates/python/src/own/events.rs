@@ -1,4 +1,5 @@
-//! What an ACK or a loss tells a class in Python: one object each for as long as the flow lives, filled again before each call.
+//! What an ACK or a loss tells a class in Python: one object each for as long as the flow lives, filled again before
+//! each call.
 
 use dumbbell_cc::RateSample;
 use dumbbell_library::machine;

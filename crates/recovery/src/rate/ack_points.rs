@@ -1,14 +1,14 @@
 //! Where the ACK rate of a bandwidth sample may begin when ACKs come in aggregates (Chromium's option `BSAO`, bandwidth
 //! sampler overestimate avoidance).
 //!
-//! The plain sampler measures the ACK rate of a packet from the ACK before its departure. Where ACKs are held back and then
-//! come in a train, that ACK may be the first of a train and the packet's own the last of another one: the sample counts one
-//! train too many for its time. With the avoidance an ACK rate begins at an *ack point* before a train: the last one at
-//! which no more was acknowledged than when the packet left.
+//! The plain sampler measures the ACK rate of a packet from the ACK before its departure. Where ACKs are held back and
+//! then come in a train, that ACK may be the first of a train and the packet's own the last of another one: the sample
+//! counts one train too many for its time. With the avoidance an ACK rate begins at an *ack point* before a train: the
+//! last one at which no more was acknowledged than when the packet left.
 //!
 //! A train (an epoch) begins with an ACK when what was acknowledged since the beginning of the last one is no more than
-//! twice what the bandwidth gives for the time since. The bandwidth is the maximum over ten round trips of samples that are
-//! not limited by the application, or higher than it all the same.
+//! twice what the bandwidth gives for the time since. The bandwidth is the maximum over ten round trips of samples that
+//! are not limited by the application, or higher than it all the same.
 
 use dumbbell_cc_contract::minmax::MaxFilter;
 use dumbbell_cc_contract::{RateSample, View};

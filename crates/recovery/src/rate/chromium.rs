@@ -1,10 +1,10 @@
 //! QUIC's bandwidth sampler (Chromium's `BandwidthSampler`, in its first version).
 //!
-//! Every acknowledged packet P gives a sample. It looks back to packet R, the last one acknowledged before P was sent. The
-//! send rate is what was sent from R to P, the ACK rate what was acknowledged from R to P; the sample is the lower one of
-//! the two. Of the samples of one ACK the highest is kept. Unlike Linux, it keeps samples whose interval is shorter than
-//! the minimum RTT. Where ACKs come in trains, the ACK rate may be too high; [`ack_points`](super::ack_points) says what
-//! later versions can do about it.
+//! Every acknowledged packet P gives a sample. It looks back to packet R, the last one acknowledged before P was sent.
+//! The send rate is what was sent from R to P, the ACK rate what was acknowledged from R to P; the sample is the lower
+//! one of the two. Of the samples of one ACK the highest is kept. Unlike Linux, it keeps samples whose interval is
+//! shorter than the minimum RTT. Where ACKs come in trains, the ACK rate may be too high;
+//! [`ack_points`](super::ack_points) says what later versions can do about it.
 
 use super::ack_points::{AckPoint, AckPoints};
 use dumbbell_cc_contract::{Control, RateSample, View};
@@ -58,8 +58,8 @@ impl ChromiumSampler {
         ChromiumSampler { ack_points: Some(Box::default()), ..ChromiumSampler::default() }
     }
 
-    /// Nothing is in flight. The packet that is sent at `now_us`, when `acked` packets have been acknowledged, is its own
-    /// reference.
+    /// Nothing is in flight. The packet that is sent at `now_us`, when `acked` packets have been acknowledged, is its
+    /// own reference.
     pub fn restart(&mut self, now_us: u64, acked: u64) {
         self.reference = Reference { total_sent: self.total_sent + 1, sent_us: now_us, acked_us: now_us, acked };
         if let Some(points) = &mut self.ack_points {
@@ -201,8 +201,9 @@ mod tests {
         assert!(f64::from(packets) * 1e6 / interval_us as f64 <= 110.0, "{packets} in {interval_us} us");
     }
 
-    /// The highest sample in packets a second of a path that delivers 1000 of them a second and holds ACKs back, to release
-    /// ten of them every 10 ms, 50 us apart. Packets leave in pairs with each ACK, twice as fast as they are delivered.
+    /// The highest sample in packets a second of a path that delivers 1000 of them a second and holds ACKs back, to
+    /// release ten of them every 10 ms, 50 us apart. Packets leave in pairs with each ACK, twice as fast as they are
+    /// delivered.
     fn highest_with_trains(sampler: ChromiumSampler) -> f64 {
         let mut lab = Lab { sampler, ..Lab::new() };
         let mut sent: VecDeque<SentSnapshot> = (0..20).map(|_| lab.send(0)).collect();

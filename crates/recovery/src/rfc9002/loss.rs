@@ -1,8 +1,8 @@
 //! Which packets are lost (RFC 9002, section 6.1), and when congestion is persistent (section 7.6).
 //!
-//! A packet is lost when a packet that was sent later is acknowledged, and either the number of that one is at least the
-//! packet threshold higher, or the packet was sent longer ago than the time threshold (9/8 of the RTT). Congestion is
-//! persistent when all packets that were sent over three probe timeouts are lost.
+//! A packet is lost when a packet that was sent later is acknowledged, and either the number of that one is at least
+//! the packet threshold higher, or the packet was sent longer ago than the time threshold (9/8 of the RTT). Congestion
+//! is persistent when all packets that were sent over three probe timeouts are lost.
 
 /// Congestion is persistent when losses span this many probe timeouts (`kPersistentCongestionThreshold`).
 const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
@@ -29,8 +29,8 @@ pub enum Verdict {
 }
 
 impl LossThreshold {
-    /// For packets below `largest_acked`. `packets` is kPacketThreshold. The time threshold is `eighths` eighths of `rtt_us`
-    /// (kTimeThreshold) but at least `granularity_us` (kGranularity); 0 eighths switch it off.
+    /// For packets below `largest_acked`. `packets` is kPacketThreshold. The time threshold is `eighths` eighths of
+    /// `rtt_us` (kTimeThreshold) but at least `granularity_us` (kGranularity); 0 eighths switch it off.
     pub fn new(
         now_us: u64,
         largest_acked: u32,
@@ -57,7 +57,8 @@ impl LossThreshold {
     }
 }
 
-/// Looks for persistent congestion among the packets that one loss detection goes through, in the order of their numbers.
+/// Looks for persistent congestion among the packets that one loss detection goes through, in the order of their
+/// numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct PersistentCongestion {
     first_sample_at_us: u64,

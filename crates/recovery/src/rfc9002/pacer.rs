@@ -19,8 +19,8 @@ pub struct BurstPacer {
 }
 
 impl BurstPacer {
-    /// A pacer that lets packets leave up to `granularity` early, and `initial_burst` packets at once when nothing is in
-    /// flight; unless `is_enabled`, it delays nothing.
+    /// A pacer that lets packets leave up to `granularity` early, and `initial_burst` packets at once when nothing is
+    /// in flight; unless `is_enabled`, it delays nothing.
     pub fn new(is_enabled: bool, granularity: Duration, initial_burst: u32) -> BurstPacer {
         BurstPacer { is_enabled, granularity, initial_burst, tokens: 0, is_blocked: false, next_departure: Time::ZERO }
     }

@@ -1,8 +1,8 @@
 //! Proportional rate reduction in bytes (Chromium's `PrrSender`; RFC 6937). RFC 9002, section 7.3.2, allows it.
 //!
-//! Without it a sender whose window was reduced is silent until so much has left the network that the window is not full any
-//! more. With it a packet leaves at once, and then as many as the reduced window is of what was in flight. The recovery
-//! period, which the ACK for a packet sent in it ends, is so much the shorter.
+//! Without it a sender whose window was reduced is silent until so much has left the network that the window is not
+//! full any more. With it a packet leaves at once, and then as many as the reduced window is of what was in flight. The
+//! recovery period, which the ACK for a packet sent in it ends, is so much the shorter.
 
 /// What was sent and delivered since a reduction.
 #[derive(Clone, Copy, Debug, Default)]

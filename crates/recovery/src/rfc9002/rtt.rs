@@ -1,8 +1,8 @@
 //! Round-trip time and probe timeout (RFC 9002, sections 5 and 6.2).
 //!
-//! A sample (`latest_rtt`) is the time since the packet was sent that has the largest number an ACK newly acknowledges. For
-//! `smoothed_rtt` the ACK delay that the peer reports is subtracted, unless the result would be below `min_rtt`. `min_rtt`
-//! itself ignores the reported delay.
+//! A sample (`latest_rtt`) is the time since the packet was sent that has the largest number an ACK newly acknowledges.
+//! For `smoothed_rtt` the ACK delay that the peer reports is subtracted, unless the result would be below `min_rtt`.
+//! `min_rtt` itself ignores the reported delay.
 
 /// Smoothed round-trip time, its variation and its minimum, in microseconds.
 #[derive(Clone, Debug)]
@@ -68,8 +68,8 @@ impl RttEstimator {
         self.first_sample_at_us
     }
 
-    /// The probe timeout: `smoothed_rtt` + max(4 `rttvar`, `granularity_us`) + `max_ack_delay_us`; `None` before the first
-    /// sample (section 6.2.1).
+    /// The probe timeout: `smoothed_rtt` + max(4 `rttvar`, `granularity_us`) + `max_ack_delay_us`; `None` before the
+    /// first sample (section 6.2.1).
     #[inline]
     pub fn pto_us(&self, granularity_us: u64, max_ack_delay_us: u64) -> Option<u64> {
         self.first_sample_at_us.map(|_| self.srtt_us + (4 * self.rttvar_us).max(granularity_us) + max_ack_delay_us)

@@ -1,8 +1,8 @@
 //! Reductions that prove spurious.
 //!
-//! A packet that was declared lost and is acknowledged later was only delayed. When that is true of all packets whose loss
-//! made a reduction, the reduction was needless, and is taken back. RFC 9002 leaves the question open; this is what an
-//! undo by DSACK is over TCP, and what QUIC stacks do (`on_spurious_congestion_event` of quinn and noq).
+//! A packet that was declared lost and is acknowledged later was only delayed. When that is true of all packets whose
+//! loss made a reduction, the reduction was needless, and is taken back. RFC 9002 leaves the question open; this is
+//! what an undo by DSACK is over TCP, and what QUIC stacks do (`on_spurious_congestion_event` of quinn and noq).
 
 /// The reduction that may be taken back.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,8 @@ impl SpuriousLosses {
         }
     }
 
-    /// Packet `number`, whose loss had been told to the controller, is acknowledged; returns whether it was the last one.
+    /// Packet `number`, whose loss had been told to the controller, is acknowledged; returns whether it was the last
+    /// one.
     pub fn acked(&mut self, number: u32) -> bool {
         if self.missing == 0 || number < self.first {
             return false;

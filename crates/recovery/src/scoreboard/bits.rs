@@ -1,5 +1,5 @@
-//! Two sets of the ring's slots, a bit a slot in each, that are searched a word at a time. A ring with fewer slots has a whole
-//! word. They share their memory: where there are very many flows, each has a word of either.
+//! Two sets of the ring's slots, a bit a slot in each, that are searched a word at a time. A ring with fewer slots has
+//! a whole word. They share their memory: where there are very many flows, each has a word of either.
 
 /// The two sets.
 #[derive(Debug, Default)]

@@ -87,8 +87,8 @@ impl Record {
         self.flags & bits != 0
     }
 
-    /// The record of segment number `at` of a burst whose first one is `first`, between two others of the burst on the list of
-    /// transmissions; this is the record of the burst, with the amount in flight before it.
+    /// The record of segment number `at` of a burst whose first one is `first`, between two others of the burst on the
+    /// list of transmissions; this is the record of the burst, with the amount in flight before it.
     #[inline(always)]
     fn of_burst(&self, first: u32, at: u32) -> Record {
         let seq = first + at;
@@ -99,8 +99,8 @@ impl Record {
 /// The records of all outstanding segments.
 #[derive(Debug)]
 pub struct Scoreboard {
-    /// A ring of `mask + 1` places. The first one ends before that, where the initial window does, and is replaced when a
-    /// segment's place would lie beyond.
+    /// A ring of `mask + 1` places. The first one ends before that, where the initial window does, and is replaced when
+    /// a segment's place would lie beyond.
     records: Box<[Record]>,
     mask: u32,
     una: u32,
@@ -117,9 +117,9 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Places of the first ring: the initial window, and two segments that leave while nothing of it is acknowledged (RFC 3042)
-    /// or after its timeout (F-RTO). Where there are very many flows, each has a window of a few segments only, and
-    /// needs no more.
+    /// Places of the first ring: the initial window, and two segments that leave while nothing of it is acknowledged
+    /// (RFC 3042) or after its timeout (F-RTO). Where there are very many flows, each has a window of a few segments
+    /// only, and needs no more.
     const FIRST: usize = 12;
     /// Places of a later ring at least.
     const LATER: usize = 8;

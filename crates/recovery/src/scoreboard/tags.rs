@@ -55,8 +55,8 @@ impl Scoreboard {
     }
 
     /// Tags the untouched segments from `first` on, below `end`, that were sent one after the other and `belong`, and
-    /// takes them off the list of transmissions; a run ends with the ring, too. Returns one above the last of them, and the
-    /// next one on the list.
+    /// takes them off the list of transmissions; a run ends with the ring, too. Returns one above the last of them, and
+    /// the next one on the list.
     #[inline(always)]
     fn take_run(&mut self, first: u32, end: u32, tag: u8, belong: impl Fn(&Record) -> bool) -> (u32, u32) {
         let (mut seq, mut next) = (first, first);

@@ -20,8 +20,9 @@ pub(crate) static STREAMS: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<S
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlowSpec {
-    /// Congestion controller: a name, or a table with `name` and parameters. Required. `"bpf:bbr-acd"`, `"bpf:bbrplus"` and
-    /// `"bpf:scalable"` are programs that `--on linux` loads into the kernel; the simulator runs the same algorithms.
+    /// Congestion controller: a name, or a table with `name` and parameters. Required. `"bpf:bbr-acd"`, `"bpf:bbrplus"`
+    /// and `"bpf:scalable"` are programs that `--on linux` loads into the kernel; the simulator runs the same
+    /// algorithms.
     pub cc: Option<CcSpec>,
     /// How many flows. Default 1.
     pub count: Option<u32>,
@@ -42,19 +43,19 @@ pub(crate) struct FlowSpec {
     pub rate: Option<AppRateSpec>,
     /// In place of `rate`: the rate, and how much the application writes at once.
     pub app: Option<AppSpec>,
-    /// Rate at which the receiving application reads: constant, steps, or on and off, by the time of the run. What it has not
-    /// read takes room in the receive window. TCP only. Default: it reads everything at once.
+    /// Rate at which the receiving application reads: constant, steps, or on and off, by the time of the run. What it
+    /// has not read takes room in the receive window. TCP only. Default: it reads everything at once.
     pub read_rate: Option<AppRateSpec>,
-    /// The application has several streams, whose messages are measured: over QUIC each is a stream of its own, over TCP all
-    /// share one. Default: one endless stream, of which nothing is measured.
+    /// The application has several streams, whose messages are measured: over QUIC each is a stream of its own, over
+    /// TCP all share one. Default: one endless stream, of which nothing is measured.
     pub streams: Option<Streams>,
     /// One-way delay of an access link of its own at the sender; adds twice this to the round-trip time.
     /// Default: none.
     pub access_delay: Option<Duration>,
     /// Rate of that access link, both ways. Default "unlimited".
     pub access_rate: Option<Rate>,
-    /// One-way delay of a link of its own at the receiver, behind the bottleneck; adds twice this to the round-trip time.
-    /// Default: none.
+    /// One-way delay of a link of its own at the receiver, behind the bottleneck; adds twice this to the round-trip
+    /// time. Default: none.
     pub exit_delay: Option<Duration>,
     /// With `path`: base round-trip time of this flow; the access link makes up for the difference to the path.
     pub rtt: Option<Duration>,

@@ -1,7 +1,7 @@
 //! `queue` and `loss`: a kind of a catalogue and its parameters; `jitter` and `reorder`.
 //!
-//! What is written is only split into the kind and the rest here. The catalogues of `dumbbell-path` know which kinds and
-//! which parameters there are.
+//! What is written is only split into the kind and the rest here. The catalogues of `dumbbell-path` know which kinds
+//! and which parameters there are.
 
 use super::columns::{Columns, LOSS_UNITS, with_columns};
 use super::shorthand::{NoList, Shorthand, shorthand, table};
@@ -71,7 +71,8 @@ with_columns! {
     /// Losses that were measured: independent ones with the probability of each row.
     LossTable, units = LOSS_UNITS, unit_default = "from the name of the column; a share where it is `loss`",
     {
-        /// A measured series: a file, relative to the experiment file, with a time and the loss from then on in each row.
+        /// A measured series: a file, relative to the experiment file, with a time and the loss from then on in each
+        /// row.
         #[schemars(extend("x-source" = "recorded losses"))]
         trace: String,
         /// The series starts again after this time.

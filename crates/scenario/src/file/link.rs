@@ -18,13 +18,13 @@ macro_rules! with_link_keys {
             $($(#[$own_attribute])* pub $own: $type,)*
             /// Transmission rate: constant, a schedule of steps, a trace, or a synthesised cellular link.
             pub rate: Option<RateSpec>,
-            /// A file of a measured rate, or of delivery opportunities as Mahimahi has them, relative to this file; or the
-            /// times of opportunities in milliseconds. Takes the place of `rate`.
+            /// A file of a measured rate, or of delivery opportunities as Mahimahi has them, relative to this file; or
+            /// the times of opportunities in milliseconds. Takes the place of `rate`.
             pub trace: Option<TraceSource>,
             /// With `trace`: the link ends with the trace instead of starting it again. Default false.
             pub once: Option<bool>,
-            /// The link is Wi-Fi: stations share a radio channel with their access point. Takes the place of `rate`, and of a
-            /// wire; `loss` is that of single frames on the air, which are sent again. Default: a wire.
+            /// The link is Wi-Fi: stations share a radio channel with their access point. Takes the place of `rate`,
+            /// and of a wire; `loss` is that of single frames on the air, which are sent again. Default: a wire.
             pub wifi: Option<Wifi>,
             /// Propagation delay in this direction: constant, steps, a sinusoid, or a file of measured delays.
             pub delay: Option<DelaySpec>,
@@ -101,8 +101,8 @@ with_link_keys! {
 with_link_keys! {
     /// The bar of a dumbbell: a bottleneck from `left` to `right` and a way back.
     PathSpec {
-        /// Base round-trip time: propagation in both directions, half each unless `delay` says otherwise. May change with
-        /// time like `delay`.
+        /// Base round-trip time: propagation in both directions, half each unless `delay` says otherwise. May change
+        /// with time like `delay`.
         rtt: Option<DelaySpec>,
         /// The way back. Default: unlimited rate, no loss, the rest of the round-trip time as delay.
         reverse: Option<ReverseSpec>,

@@ -49,11 +49,11 @@ pub(crate) struct File {
     /// Seed of every random stream of the run. Default 1.
     #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
     pub seed: Option<u64>,
-    /// How much longer than given the round trip of each flow may be, drawn from the seed: "1packet" is what a packet takes
-    /// on the bottleneck. Default: as given.
+    /// How much longer than given the round trip of each flow may be, drawn from the seed: "1packet" is what a packet
+    /// takes on the bottleneck. Default: as given.
     pub vary_rtt: Option<VaryRtt>,
-    /// Whether rates that repeat (traces, steps with `repeat`) have gone on for a time before the run begins, drawn from the
-    /// seed. Default false: every run meets them at their beginning.
+    /// Whether rates that repeat (traces, steps with `repeat`) have gone on for a time before the run begins, drawn
+    /// from the seed. Default false: every run meets them at their beginning.
     pub vary_phase: Option<bool>,
     /// What to record besides the summary tables.
     pub record: Option<RecordSpec>,

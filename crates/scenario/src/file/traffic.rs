@@ -1,7 +1,7 @@
 //! `[[traffic]]`: flows that come and go while the experiment runs.
 //!
-//! What is written is only split here into the keys that every kind of traffic has and the parameters of its kind, which
-//! the catalogue of `dumbbell-traffic` knows.
+//! What is written is only split here into the keys that every kind of traffic has and the parameters of its kind,
+//! which the catalogue of `dumbbell-traffic` knows.
 
 use super::kind::kind_schemas;
 use super::{CcSpec, Direction, FlowSpec, TransportSpec};
@@ -42,8 +42,8 @@ pub(crate) struct TrafficCommon {
     pub from: Option<Senders>,
     /// With `links`: node of the receivers.
     pub to: Option<String>,
-    /// With `links`: names of the links from the senders to the receivers; with several nodes in `from` a list for each.
-    /// Default: shortest path by delay.
+    /// With `links`: names of the links from the senders to the receivers; with several nodes in `from` a list for
+    /// each. Default: shortest path by delay.
     pub route: Option<Ways>,
     /// With `links`: names of the links from the receivers to the senders, likewise. Default: `route` backwards.
     pub reverse_route: Option<Ways>,
@@ -98,7 +98,8 @@ pub(crate) struct TrafficSpec {
 }
 
 impl TrafficSpec {
-    /// What `count` of its flows are whose sender stands at entry number `place` of `from`, besides what follows from the kind.
+    /// What `count` of its flows are whose sender stands at entry number `place` of `from`, besides what follows from
+    /// the kind.
     pub(crate) fn flows(&self, place: usize, count: u32) -> FlowSpec {
         let common = self.common.clone();
         let way = |ways: Option<Ways>| ways.and_then(|ways| ways.each().get(place).cloned());

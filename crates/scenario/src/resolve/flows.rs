@@ -28,8 +28,8 @@ type Routes = (Vec<usize>, Vec<usize>);
 /// The link to a receiver, and the one back, when they are there.
 pub(super) type Exit = Option<(usize, usize)>;
 
-/// The ways of a flow between these ends with the links that are its own: one from its host, and one to its receiver, unless it
-/// `share`s that.
+/// The ways of a flow between these ends with the links that are its own: one from its host, and one to its receiver,
+/// unless it `share`s that.
 fn with_own_links(
     network: &mut Network,
     flow: usize,
@@ -96,8 +96,9 @@ impl Context<'_> {
         complete.then_some((flows, notes))
     }
 
-    /// The flows of the entry of `[[flows]]` that stands at `at`, the first of which has number `first`. Each has a link to its
-    /// receiver of its own where it has an `exit_delay`, or all have the one of a receiver that they `share`.
+    /// The flows of the entry of `[[flows]]` that stands at `at`, the first of which has number `first`. Each has a
+    /// link to its receiver of its own where it has an `exit_delay`, or all have the one of a receiver that they
+    /// `share`.
     pub(super) fn flow_entry(
         &mut self,
         spec: &FlowSpec,

@@ -120,8 +120,8 @@ impl Context<'_> {
         Some(Network { nodes: vec!["left".to_owned(), "right".to_owned()], links, path_rtt, ..Network::default() })
     }
 
-    /// The delays of both directions of a path, of which the round-trip time and the delays are given or not. What follows
-    /// from a delay that changes follows from its first value.
+    /// The delays of both directions of a path, of which the round-trip time and the delays are given or not. What
+    /// follows from a delay that changes follows from its first value.
     fn directions(
         &mut self,
         rtt: Option<ResolvedDelay>,
@@ -187,8 +187,8 @@ impl Context<'_> {
         complete.then_some(network)
     }
 
-    /// Adds an entry of `[[links]]`, with its way back if it has one; `None` if nothing can be routed over it. `names` are
-    /// the names of the links so far.
+    /// Adds an entry of `[[links]]`, with its way back if it has one; `None` if nothing can be routed over it. `names`
+    /// are the names of the links so far.
     fn described_link(
         &mut self,
         spec: &LinkSpec,
@@ -344,8 +344,8 @@ impl Network {
         self.add_own_link(format!("access-{flow}"), (host, router), delay, rate, at)
     }
 
-    /// Adds the link of flow number `flow` from `router` to its receiver and returns its two directions: from and to the
-    /// router.
+    /// Adds the link of flow number `flow` from `router` to its receiver and returns its two directions: from and to
+    /// the router.
     pub(super) fn add_exit(&mut self, flow: usize, router: usize, delay: Duration, at: &KeyPath) -> (usize, usize) {
         let sink = self.nodes.len();
         self.nodes.push(format!("sink-{flow}"));

@@ -119,7 +119,8 @@ impl Loader {
         locked(&self.transports).get(key).cloned()
     }
 
-    /// Keeps the parameters of endpoints, checked; `key` has the name of their profile and everything that the file gives.
+    /// Keeps the parameters of endpoints, checked; `key` has the name of their profile and everything that the file
+    /// gives.
     pub(super) fn keep_transport(&self, key: String, config: &TransportConfig) {
         keep(&mut locked(&self.transports), key, config.clone());
     }

@@ -4,8 +4,8 @@ use super::network::Draft;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-/// What is known of the shortest paths of a network. It lasts: what is added to the network later are links that flows have
-/// to themselves, which lead nowhere else.
+/// What is known of the shortest paths of a network. It lasts: what is added to the network later are links that flows
+/// have to themselves, which lead nowhere else.
 #[derive(Default)]
 pub(super) struct ShortestPaths {
     /// Links that leave each node and that arrive there; empty before the first path.
@@ -38,8 +38,8 @@ impl ShortestPaths {
                 self.arriving[link.to].push(index);
             }
         }
-        // Where only one link leads on, or only one leads there, nothing has to be searched. So stations around one node
-        // have a search in common.
+        // Where only one link leads on, or only one leads there, nothing has to be searched. So stations around one
+        // node have a search in common.
         let (mut path, mut end, mut node, mut last) = (Vec::new(), Vec::new(), from, to);
         while node != last
             && let [only] = self.leaving[node][..]

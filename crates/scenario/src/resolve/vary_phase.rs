@@ -1,8 +1,8 @@
 //! Rates that repeat, met at another place by every repetition.
 //!
-//! A run at the start of a recording says what happens there, and its repetitions say it again. `vary_phase` draws, from
-//! the seed of the repetition, for how long all rates that repeat have gone on before the run begins. Links that were
-//! recorded together stay together, as far as their recordings are equally long.
+//! A run at the start of a recording says what happens there, and its repetitions say it again. `vary_phase` draws,
+//! from the seed of the repetition, for how long all rates that repeat have gone on before the run begins. Links that
+//! were recorded together stay together, as far as their recordings are equally long.
 
 use super::{Context, RateSource, Resolved, top};
 use crate::Link;
@@ -61,7 +61,8 @@ pub(crate) fn vary_phase(resolved: &mut Resolved) {
     }
 }
 
-/// A trace as it goes on behind the first opportunity after `gone`. There, and nowhere else, its length stays what it is.
+/// A trace as it goes on behind the first opportunity after `gone`. There, and nowhere else, its length stays what it
+/// is.
 fn later_trace(opportunities_ms: &[u32], gone: u64) -> Arc<[u32]> {
     let end = |ms: &u32| u64::from(*ms) * NANOS_PER_MS <= gone;
     let Some(&begin) = opportunities_ms.get(opportunities_ms.partition_point(end)) else {

@@ -1,8 +1,8 @@
 //! Round-trip times that differ a little from repetition to repetition.
 //!
-//! A network without chance gives every seed the same result, and where flows share a drop-tail queue that result can hang
-//! on the order in which their packets happen to arrive. `vary_rtt` draws for each flow, from the seed of the repetition,
-//! how much longer its round trip is. The link that a flow has to itself at its sender takes that time.
+//! A network without chance gives every seed the same result, and where flows share a drop-tail queue that result can
+//! hang on the order in which their packets happen to arrive. `vary_rtt` draws for each flow, from the seed of the
+//! repetition, how much longer its round trip is. The link that a flow has to itself at its sender takes that time.
 
 use super::{Context, LinkNotes, Resolved, top};
 use crate::file::VaryRtt;

@@ -1,8 +1,8 @@
 //! One message for one mistake.
 //!
-//! Where a value may have several forms (`"codel"`, or a table of `kind` and parameters), a schema says so with `anyOf`. A
-//! validator that finds none of them right then complains about every one. Here each form is put behind a question, `if`,
-//! that tells which one was meant: the type of the value, and for tables the key that names the kind.
+//! Where a value may have several forms (`"codel"`, or a table of `kind` and parameters), a schema says so with
+//! `anyOf`. A validator that finds none of them right then complains about every one. Here each form is put behind a
+//! question, `if`, that tells which one was meant: the type of the value, and for tables the key that names the kind.
 
 use serde_json::{Map, Value, json};
 

@@ -114,8 +114,8 @@ fn rename_references(value: Value, new_name: &impl Fn(&str) -> String) -> Value 
     }
 }
 
-/// A reference to `parameter` under the root's `$defs`. Variants have most parameters in common with their base, down to
-/// the default, and these are defined once, under the name of the algorithm that had them first.
+/// A reference to `parameter` under the root's `$defs`. Variants have most parameters in common with their base, down
+/// to the default, and these are defined once, under the name of the algorithm that had them first.
 fn share(key: &str, parameter: &Value, algorithm: &str, schema: &mut Value) -> Value {
     let is_the_same = |(name, known): &(&String, &Value)| name.split('.').nth(1) == Some(key) && *known == parameter;
     let known =

@@ -1,8 +1,8 @@
 //! Receivers: what reaches them, and what they answer.
 //!
 //! What a receiver does depends on nothing but the segments of its flow and its own timers. So where its ACKs are only
-//! delayed on their way back, it answers segments of a run together when the first of them arrives, and its ACKs enter the
-//! link of that way [ahead of their time](dumbbell_path::Link::delay_among). It does so up to the instant at which
+//! delayed on their way back, it answers segments of a run together when the first of them arrives, and its ACKs enter
+//! the link of that way [ahead of their time](dumbbell_path::Link::delay_among). It does so up to the instant at which
 //! somebody looks at receivers and links. What is taken together counts as many events.
 
 use super::Engine;
@@ -17,8 +17,8 @@ use dumbbell_units::Time;
 const FEWEST_FOLLOWERS: u32 = 3;
 
 impl Engine<'_> {
-    /// A data segment reaches its receiver. While the receiver holds back its ACK, `followers` that arrive before anybody
-    /// looks at the receiver are taken together with the segment, without events of their own.
+    /// A data segment reaches its receiver. While the receiver holds back its ACK, `followers` that arrive before
+    /// anybody looks at the receiver are taken together with the segment, without events of their own.
     #[inline(always)]
     pub(super) fn deliver_segment(&mut self, packet: &Packet, followers: Followers) {
         let index = packet.flow as usize;

@@ -1,9 +1,9 @@
 //! A run with so many flows that they do not fit the caches of a processor.
 //!
-//! Nearly every run of packets belongs to another flow than the one before, and its flow has to come from memory. What comes
-//! out of a link next is known in advance, so its flows are fetched while others are handled, in three steps, each of which
-//! reads only what the one before has fetched: which endpoints the flow has, the endpoint that the packets go to, and what that
-//! refers to. The packets themselves lie one behind the other, which a processor notices.
+//! Nearly every run of packets belongs to another flow than the one before, and its flow has to come from memory. What
+//! comes out of a link next is known in advance, so its flows are fetched while others are handled, in three steps,
+//! each of which reads only what the one before has fetched: which endpoints the flow has, the endpoint that the
+//! packets go to, and what that refers to. The packets themselves lie one behind the other, which a processor notices.
 
 use super::Engine;
 use super::turns::Events;
@@ -49,8 +49,8 @@ impl<'a> Events<'a> for Crowd<'_, 'a> {
 
 /// What has been fetched ahead.
 pub(super) struct Fetched {
-    /// For each medium that is a link, the [place](dumbbell_path::Coming::place) of the run that came out last when flows of
-    /// later ones were fetched.
+    /// For each medium that is a link, the [place](dumbbell_path::Coming::place) of the run that came out last when
+    /// flows of later ones were fetched.
     places: Vec<usize>,
 }
 
@@ -60,8 +60,8 @@ impl Fetched {
         Fetched { places: vec![usize::MAX; engine.media.len()] }
     }
 
-    /// A packet is about to come out of a medium: fetches what later runs need. The packets of a run go to one flow, so it
-    /// does so once a run.
+    /// A packet is about to come out of a medium: fetches what later runs need. The packets of a run go to one flow, so
+    /// it does so once a run.
     #[inline(always)]
     pub fn before_arrival(&mut self, engine: &Engine<'_>, medium: usize) {
         let (Some(link), Some(place)) = (engine.media.link(medium), self.places.get_mut(medium)) else { return };

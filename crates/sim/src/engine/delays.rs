@@ -1,9 +1,10 @@
 //! Delay legs: the links that only delay packets, where there are many of them.
 //!
-//! A network of flows with round-trip times of their own has two such links a flow. Then none of them has a slot of the agenda of
-//! media or a pipe ([`Routes::take_delay_legs`](dumbbell_network::Routes::take_delay_legs)): what enters any of them waits in one
-//! calendar, in the order of the instants at which it leaves, at equal instants by the number of the link, as the agenda would have
-//! it. What leaves one link at one instant is one event, as it would be without a calendar.
+//! A network of flows with round-trip times of their own has two such links a flow. Then none of them has a slot of the
+//! agenda of media or a pipe ([`Routes::take_delay_legs`](dumbbell_network::Routes::take_delay_legs)): what enters any
+//! of them waits in one calendar, in the order of the instants at which it leaves, at equal instants by the number of
+//! the link, as the agenda would have it. What leaves one link at one instant is one event, as it would be without a
+//! calendar.
 
 use super::Engine;
 use super::memory::PACKETS_PER_CHECK;
@@ -73,8 +74,8 @@ impl Delays {
         self.calendar.memory() + claimed::<Option<Leg>>(self.legs.len(), self.legs.capacity())
     }
 
-    /// A run of `count` packets of `size` bytes each enters a leg at `enters`, which may lie ahead. `write` writes the first of them
-    /// to where it stays. Returns when the next packet leaves a leg, where that is this one.
+    /// A run of `count` packets of `size` bytes each enters a leg at `enters`, which may lie ahead. `write` writes the
+    /// first of them to where it stays. Returns when the next packet leaves a leg, where that is this one.
     #[inline(always)]
     fn enter(
         &mut self,
@@ -114,8 +115,8 @@ impl Delays {
 }
 
 impl Engine<'_> {
-    /// A run of `count` packets of `size` bytes each enters a delay leg at `enters`, which may lie ahead. `write` writes the first
-    /// of them to where it stays.
+    /// A run of `count` packets of `size` bytes each enters a delay leg at `enters`, which may lie ahead. `write`
+    /// writes the first of them to where it stays.
     #[inline(always)]
     pub(super) fn enter_leg(&mut self, enters: Time, link: usize, run: (u16, u32), write: impl FnOnce(&mut Packet)) {
         let Some(delays) = &mut self.delays else { return };

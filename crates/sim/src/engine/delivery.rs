@@ -39,8 +39,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Moves on a packet that has come out of a link with `count` more of its run, and those that come out at the same instant.
-    /// Kept apart, because mostly there is one.
+    /// Moves on a packet that has come out of a link with `count` more of its run, and those that come out at the same
+    /// instant. Kept apart, because mostly there is one.
     #[inline(never)]
     fn take_out_at_once(&mut self, index: usize, packet: &mut Packet, mut count: u32) {
         let now = self.now;
@@ -93,8 +93,8 @@ impl Engine<'_> {
         self.arrive(packet, Followers::NONE);
     }
 
-    /// [`arrive`](Self::arrive) for a packet that another one follows at the same instant. Those of a run enter the next
-    /// medium together.
+    /// [`arrive`](Self::arrive) for a packet that another one follows at the same instant. Those of a run enter the
+    /// next medium together.
     #[inline(always)]
     fn arrive_at_once(&mut self, packet: &mut Packet, followers: Followers) {
         if packet.hops_left == 0 || followers.count == 0 {
@@ -107,8 +107,8 @@ impl Engine<'_> {
         self.send_run_on(packet, 1 + taken);
     }
 
-    /// A packet comes out of a medium: it enters the next medium of its route, or its endpoint receives it, which may take
-    /// some of its `followers` at once.
+    /// A packet comes out of a medium: it enters the next medium of its route, or its endpoint receives it, which may
+    /// take some of its `followers` at once.
     #[inline(always)]
     pub(super) fn arrive(&mut self, packet: &mut Packet, followers: Followers) {
         if packet.hops_left > 0 {

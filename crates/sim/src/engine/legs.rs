@@ -10,9 +10,9 @@ use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Report, Train};
 use dumbbell_units::Time;
 
 impl Engine<'_> {
-    /// A packet of `flow` and of `size` bytes enters a hop. `write` writes it to where it stays: a copy of what was written a moment
-    /// ago in smaller parts would have to wait for them. Returns when it will have left the hop, and its copy if there is one, as far
-    /// as that is known, and how many of them the hop has taken.
+    /// A packet of `flow` and of `size` bytes enters a hop. `write` writes it to where it stays: a copy of what was
+    /// written a moment ago in smaller parts would have to wait for them. Returns when it will have left the hop, and
+    /// its copy if there is one, as far as that is known, and how many of them the hop has taken.
     #[inline(always)]
     pub(super) fn enter(&mut self, hop: Hop, flow: u32, size: u16, write: impl Fn(&mut Packet)) -> (Option<Time>, u32) {
         let written = || {
@@ -85,8 +85,8 @@ impl Engine<'_> {
         });
     }
 
-    /// `count` packets of a run, of which `packet` is the first, have come out of a hop at the same instant and enter the next one:
-    /// together, if that takes runs.
+    /// `count` packets of a run, of which `packet` is the first, have come out of a hop at the same instant and enter
+    /// the next one: together, if that takes runs.
     pub(super) fn send_run_on(&mut self, packet: &Packet, count: u32) {
         if count == 1 {
             return self.send_on(packet);
@@ -138,8 +138,9 @@ impl Engine<'_> {
         self.send_passing(route, self.now, packet.size, |place| *place = packet);
     }
 
-    /// Puts a packet of a receiver, of `size` bytes, on its way at `at`, an instant that may lie ahead where the way back
-    /// [passes](dumbbell_network::Routes::shorten) a link: it enters the hop behind that ahead of its time. `write` writes it.
+    /// Puts a packet of a receiver, of `size` bytes, on its way at `at`, an instant that may lie ahead where the way
+    /// back [passes](dumbbell_network::Routes::shorten) a link: it enters the hop behind that ahead of its time.
+    /// `write` writes it.
     #[inline(always)]
     pub(super) fn send_passing(&mut self, route: &Route, at: Time, size: u16, write: impl FnOnce(&mut Packet)) {
         let hop = route.first_reverse;
@@ -210,7 +211,8 @@ impl Engine<'_> {
         next
     }
 
-    /// Counts what a medium reports late for the flows it belongs to: drops, and departures where they are decided then.
+    /// Counts what a medium reports late for the flows it belongs to: drops, and departures where they are decided
+    /// then.
     #[inline(never)]
     pub(super) fn settle_reports(&mut self, index: usize) {
         if self.media.link_mut(index).is_some() {
@@ -254,8 +256,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Counts all that media have to report by now. Left to themselves, they tell of a loss behind their transmitter with
-    /// the next packet only.
+    /// Counts all that media have to report by now. Left to themselves, they tell of a loss behind their transmitter
+    /// with the next packet only.
     pub(super) fn settle_all_reports(&mut self) {
         for index in 0..self.media.len() {
             self.media.get_mut(index).advance(self.now);

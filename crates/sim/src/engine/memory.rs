@@ -8,8 +8,8 @@ use dumbbell_network::Routes;
 use dumbbell_path::{Media, Medium};
 use std::sync::atomic::Ordering;
 
-/// Memory is added up after so many turns, or so many for each medium and each flow that is there from the beginning, where
-/// that is more.
+/// Memory is added up after so many turns, or so many for each medium and each flow that is there from the beginning,
+/// where that is more.
 const TURNS_PER_MEASUREMENT: u64 = 1 << 14;
 const TURNS_PER_MEASUREMENT_OF_EACH: u64 = 32;
 /// Packets that are handled at the same instant between two checks whether the run has to stop.

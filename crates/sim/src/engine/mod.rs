@@ -1,10 +1,11 @@
 //! A run: takes the earliest event of the agendas, and moves the endpoint or medium it belongs to.
 //!
 //! The modules below have one reason to change each: `turns` is the event loop, `wiring` builds the network from the
-//! scenario, `delivery` takes packets out of media and to their endpoints, `answers` is about receivers, `transmission` takes
-//! packets from endpoints into media, `clock` does what is due at instants that are known beforehand (samples, the measured
-//! interval, scripted changes), `steps` lets it pause for somebody outside, `faults` ends the run where a controller has failed, `memory` watches what the run takes of the
-//! machine, `crowd` has the flows of coming packets fetched where there are thousands.
+//! scenario, `delivery` takes packets out of media and to their endpoints, `answers` is about receivers, `transmission`
+//! takes packets from endpoints into media, `clock` does what is due at instants that are known beforehand (samples,
+//! the measured interval, scripted changes), `steps` lets it pause for somebody outside, `faults` ends the run where a
+//! controller has failed, `memory` watches what the run takes of the machine, `crowd` has the flows of coming packets
+//! fetched where there are thousands.
 
 mod answers;
 mod clock;
@@ -68,8 +69,8 @@ pub(crate) struct Engine<'a> {
     /// What packets under way carry besides themselves.
     sacks: Store<Options>,
     payloads: Payloads,
-    /// When the clock, media and flows have something to do: of what is due at the same time the clock first, then media,
-    /// then flows.
+    /// When the clock, media and flows have something to do: of what is due at the same time the clock first, then
+    /// media, then flows.
     clock: Clock,
     medium_agenda: BusyAgenda<Time>,
     flow_agenda: FlowAgenda,

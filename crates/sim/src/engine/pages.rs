@@ -74,7 +74,8 @@ impl PageLoads {
         }
     }
 
-    /// Something that a user asked for has arrived at `now`. Returns when the connection asks for what next, if it does.
+    /// Something that a user asked for has arrived at `now`. Returns when the connection asks for what next, if it
+    /// does.
     pub fn arrived(&mut self, pages: &mut Pages, user: u32, now: Time, stop: Time) -> Option<(Time, u64)> {
         let page = &mut self.users[user as usize];
         page.under_way -= 1;

@@ -22,7 +22,8 @@ pub(super) struct Rounds {
 const NO_FLOW: usize = usize::MAX;
 
 impl Rounds {
-    /// The first round begins at `begin`. Returns when each server begins to connect, in its order, and what it answers.
+    /// The first round begins at `begin`. Returns when each server begins to connect, in its order, and what it
+    /// answers.
     pub fn new(barrier: &mut Barrier, begin: Time) -> (Rounds, Vec<(Time, u32, u64)>) {
         let mut rounds = Rounds { flows: vec![NO_FLOW; barrier.servers()], begin, ..Rounds::default() };
         let answers = rounds.ask(barrier, begin).into_iter();
@@ -56,8 +57,8 @@ impl Rounds {
         self.awaited == 0
     }
 
-    /// The round is complete at `now`, up to when the timers of all servers have expired `rtos` times. Another one begins
-    /// unless there are enough, or it would not begin before `stop`; returns the answers that it asks for.
+    /// The round is complete at `now`, up to when the timers of all servers have expired `rtos` times. Another one
+    /// begins unless there are enough, or it would not begin before `stop`; returns the answers that it asks for.
     pub fn next(&mut self, barrier: &mut Barrier, now: Time, stop: Time, rtos: u64) -> Vec<(u32, Answer)> {
         self.over.push(self.row(Some(now.since(self.begin)), rtos));
         self.number += 1;

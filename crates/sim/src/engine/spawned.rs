@@ -1,9 +1,10 @@
 //! Flows that come and go: the numbers they get, and when a number is free for another.
 //!
-//! A packet knows its flow by its number, so a number is free only when the flow is over and none of its packets is left in
-//! the network: no late segment, no ACK of one. Nobody counts packets for that. When numbers run out, one look at all
-//! packets under way finds every flow that has none left. Such a look costs as much as there are packets under way, and it
-//! is taken only when at least half of all numbers belong to flows that are over, so that it costs a flow next to nothing.
+//! A packet knows its flow by its number, so a number is free only when the flow is over and none of its packets is
+//! left in the network: no late segment, no ACK of one. Nobody counts packets for that. When numbers run out, one look
+//! at all packets under way finds every flow that has none left. Such a look costs as much as there are packets under
+//! way, and it is taken only when at least half of all numbers belong to flows that are over, so that it costs a flow
+//! next to nothing.
 
 use super::Engine;
 use super::wiring::attach_device;

@@ -1,8 +1,8 @@
 //! A run in steps: it pauses at instants, and somebody outside may speak to the controllers of its flows then.
 //!
-//! A pause is an instant at which somebody looks, so whatever is decided ahead of its time is decided up to there and no further.
-//! What has been decided by then follows from packets that have left already. So a run in steps gives what a whole run
-//! gives, to the last bit.
+//! A pause is an instant at which somebody looks, so whatever is decided ahead of its time is decided up to there and
+//! no further. What has been decided by then follows from packets that have left already. So a run in steps gives what
+//! a whole run gives, to the last bit.
 
 use super::Engine;
 use crate::flow::Phase;
@@ -38,7 +38,8 @@ impl Engine<'_> {
         self.flows[..self.scenario.flows.len()].get(flow)?.ends.sending()
     }
 
-    /// Somebody outside speaks to the controller of a flow, whose sender acts on it at once. Returns whether it has one.
+    /// Somebody outside speaks to the controller of a flow, whose sender acts on it at once. Returns whether it has
+    /// one.
     pub fn steer(&mut self, flow: usize, steer: &mut Steer<'_>) -> bool {
         let lasting = self.scenario.flows.len();
         let Some(known) = self.flows[..lasting].get_mut(flow) else { return false };

@@ -337,7 +337,8 @@ impl Engine<'_> {
         self.transfer_again(index, (place.source, place.user), (asks, written), bytes);
     }
 
-    /// A user or server of a source has a flow that transfers something again, asked for at one time and written at another.
+    /// A user or server of a source has a flow that transfers something again, asked for at one time and written at
+    /// another.
     fn transfer_again(&mut self, index: usize, (number, user): (u32, u32), (asked, written): (Time, Time), bytes: u64) {
         let source = &mut self.traffic.sources[number as usize];
         let next = Place::new(number, source.transfers, bytes, user);

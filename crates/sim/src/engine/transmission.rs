@@ -31,8 +31,8 @@ impl Engine<'_> {
         self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
     }
 
-    /// A sender's timer that is due at the instant at which an ACK arrives goes first, as it does on Linux in virtual time. Pacing
-    /// repeats its intervals in the ACKs a round trip later, so that both often are due together.
+    /// A sender's timer that is due at the instant at which an ACK arrives goes first, as it does on Linux in virtual
+    /// time. Pacing repeats its intervals in the ACKs a round trip later, so that both often are due together.
     #[cold]
     #[inline(never)]
     pub(super) fn sender_timer_first(&mut self, index: usize) {
@@ -111,8 +111,8 @@ impl Engine<'_> {
         true
     }
 
-    /// Has the packets of a burst enter their first hop one by one, and tells the sender when the last one will have left it, as far
-    /// as that is known.
+    /// Has the packets of a burst enter their first hop one by one, and tells the sender when the last one will have
+    /// left it, as far as that is known.
     #[inline(never)]
     fn transmit_each(&mut self, index: usize, hop: Hop, burst: Burst) {
         let (flow, kind) = (flow_number(index), self.flows[index].data);

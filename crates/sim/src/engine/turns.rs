@@ -40,7 +40,8 @@ impl<'a> Events<'a> for Engine<'a> {
     }
 }
 
-/// Handles one event after the other until the end of the run, or until its clock stops it; returns how many there were.
+/// Handles one event after the other until the end of the run, or until its clock stops it; returns how many there
+/// were.
 #[inline(never)]
 pub(super) fn turns<'a>(run: &mut impl Events<'a>) -> Result<u64, RunError> {
     let mut packet = Packet::default();

@@ -104,8 +104,8 @@ impl Network {
         Ok(Network { media, flows, routes, delays: None, entries, traffic: Traffic::default() })
     }
 
-    /// Lets packets pass links where nothing can happen to them, and receivers answer ahead of time; `is_shared` tells of links
-    /// that flows of other networks enter, too. No link may change afterwards.
+    /// Lets packets pass links where nothing can happen to them, and receivers answer ahead of time; `is_shared` tells
+    /// of links that flows of other networks enter, too. No link may change afterwards.
     pub fn shorten_ways(&mut self, is_shared: impl Fn(usize) -> bool) {
         let Network { media, routes, flows, .. } = self;
         let only_delays: Vec<bool> = (0..media.len())

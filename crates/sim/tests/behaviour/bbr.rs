@@ -1,15 +1,15 @@
 //! BBR v1's observable behaviour, against an independent packet-level model of the algorithm (`docs/specs/bbr1.md`,
 //! section 19).
 //!
-//! The model is a FIFO at 10 Mbit/s with 40 ms of propagation: R = 41.2 ms with the transmission of one packet, a BDP of
-//! 34.3 packets, an ACK for every packet. Two of its variants appear here: `LINUX`, with bursts of two packets and the
-//! window's allowance for them, and `SMOOTH`, which sends packet by packet and has neither allowance nor estimate of what
-//! is in flight at departure.
+//! The model is a FIFO at 10 Mbit/s with 40 ms of propagation: R = 41.2 ms with the transmission of one packet, a BDP
+//! of 34.3 packets, an ACK for every packet. Two of its variants appear here: `LINUX`, with bursts of two packets and
+//! the window's allowance for them, and `SMOOTH`, which sends packet by packet and has neither allowance nor estimate
+//! of what is in flight at departure.
 //!
 //! Where this simulator differs on purpose: a handshake comes first, which shifts all times by 40 ms and gives a first
-//! minimum RTT of 40.05 ms, because a SYN is short (the kernel takes that sample, too); so the steady state is looked at
-//! after the first PROBE_RTT, when R is 41.2 ms. Queues count what waits, the model also what is in transmission: one
-//! packet more.
+//! minimum RTT of 40.05 ms, because a SYN is short (the kernel takes that sample, too); so the steady state is looked
+//! at after the first PROBE_RTT, when R is 41.2 ms. Queues count what waits, the model also what is in transmission:
+//! one packet more.
 
 use crate::lab::{Run, Series, assert_between, assert_near, mean, run};
 use std::ops::Range;
@@ -272,8 +272,8 @@ fn loss_ratio(flows: u32, buffer_bdp: f64) -> (f64, f64) {
     (run.link("drops_total", 0) / run.link("arrivals_total", 0), run.link("throughput_mbps", 0))
 }
 
-/// Check 10, one flow: the throughput does not suffer, because loss does not reduce the window for good. The model gives
-/// 4 %, 1.6-2.8 % and 0.3-0.4 %; at half a BDP a few dozen packets make the difference.
+/// Check 10, one flow: the throughput does not suffer, because loss does not reduce the window for good. The model
+/// gives 4 %, 1.6-2.8 % and 0.3-0.4 %; at half a BDP a few dozen packets make the difference.
 #[test]
 fn a_single_flow_in_a_shallow_buffer_loses_packets_but_no_throughput() {
     for (buffer, bounds) in [(0.1, 0.036..=0.044), (0.25, 0.016..=0.031), (0.5, 0.002..=0.006), (3.0, 0.0..=0.0)] {
@@ -284,8 +284,8 @@ fn a_single_flow_in_a_shallow_buffer_loses_packets_but_no_throughput() {
 }
 
 /// Check 10, three flows. The model gives 10 %, 8 %, 2-3 % and 2-3 % at 0.5, 1, 1.5 and 2 BDP. Here three flows hold a
-/// queue of 1.9 BDP (see the check of deep buffers) where the model's hold 1.4 to 1.8, so that all ratios are higher and
-/// the fall comes at 2 BDP instead of 1.5.
+/// queue of 1.9 BDP (see the check of deep buffers) where the model's hold 1.4 to 1.8, so that all ratios are higher
+/// and the fall comes at 2 BDP instead of 1.5.
 #[test]
 fn several_flows_lose_a_tenth_of_their_packets_until_the_buffer_holds_their_windows() {
     let loss = [0.5, 1.0, 2.0, 3.0].map(|buffer| loss_ratio(3, buffer).0);
@@ -406,8 +406,8 @@ fn a_timeout_shrinks_the_window_to_one_and_the_saved_window_returns() {
     assert!(run.flow("rto_count_total", 0) > 0.0);
 }
 
-/// Check 16. An application of 2 Mbit/s meets a link of 1 Mbit/s for ten seconds, which fills its buffer and takes BBR to
-/// PROBE_BW, and then one of 10 Mbit/s: BBR's estimate rises while the backlog lasts, and then stays.
+/// Check 16. An application of 2 Mbit/s meets a link of 1 Mbit/s for ten seconds, which fills its buffer and takes BBR
+/// to PROBE_BW, and then one of 10 Mbit/s: BBR's estimate rises while the backlog lasts, and then stays.
 #[test]
 fn the_estimate_does_not_sink_to_the_rate_of_the_application() {
     let run = run(r#"
@@ -425,8 +425,8 @@ fn the_estimate_does_not_sink_to_the_rate_of_the_application() {
     assert!(series.during("cc_full_bw_reached", 30.0..60.0).iter().all(|&full| full == 1.0));
 }
 
-/// Check 12. The model's hold is about 2.05 s, 48 of its rounds; rounds are longer here by the delayed ACKs, and its loss
-/// without the sampler is 12 % where ours is 17 %.
+/// Check 12. The model's hold is about 2.05 s, 48 of its rounds; rounds are longer here by the delayed ACKs, and its
+/// loss without the sampler is 12 % where ours is 17 %.
 #[test]
 fn a_policer_is_noticed_within_six_tenths_of_a_second_and_its_rate_held_for_48_rounds() {
     let policed = |sampler: bool| {

@@ -171,8 +171,8 @@ fn cpu_time(clock: &Path) -> Option<Duration> {
     Some((user + system) * TICK)
 }
 
-/// How long a run goes on after it was cancelled `after` its begin, in CPU time, which does not depend on what else the machine
-/// does. Where that is not told, in real time.
+/// How long a run goes on after it was cancelled `after` its begin, in CPU time, which does not depend on what else the
+/// machine does. Where that is not told, in real time.
 fn time_to_end(scenario: Scenario, max_memory: u64, after: Duration) -> Duration {
     let cancel = Arc::new(AtomicBool::new(false));
     let flag = cancel.clone();
@@ -195,8 +195,8 @@ fn time_to_end(scenario: Scenario, max_memory: u64, after: Duration) -> Duration
 
 #[test]
 fn a_cancelled_run_ends_within_a_second_wherever_it_is() {
-    // Bursts of a million packets in one turn, which all arrive at the same instant; the set-up of thousands of flows over
-    // thousands of links; acknowledgements that each look at hundreds of thousands of packets.
+    // Bursts of a million packets in one turn, which all arrive at the same instant; the set-up of thousands of flows
+    // over thousands of links; acknowledgements that each look at hundreds of thousands of packets.
     let burst = |transport: &str| {
         scenario(&format!(
             r#"

@@ -168,8 +168,8 @@ fn the_queue_of_many_dctcp_flows_exceeds_the_threshold_by_a_packet_of_each() {
     assert_between("largest queue", largest, 24.0..=20.0 + 3.0 * 8.0);
 }
 
-/// A switch that marks one packet in line and drops those that it cannot mark drops no ACK of DCTCP, nor of those that count marks
-/// (`tcp_ecn_send`).
+/// A switch that marks one packet in line and drops those that it cannot mark drops no ACK of DCTCP, nor of those that
+/// count marks (`tcp_ecn_send`).
 #[test]
 fn acks_are_ecn_capable_where_the_controller_needs_marks_or_they_are_counted() {
     let lost_acks = |flow: &str| {
@@ -194,8 +194,8 @@ fn acks_are_ecn_capable_where_the_controller_needs_marks_or_they_are_counted() {
     assert!(lost_acks(r#"cc = "reno", transport = { ecn = true }"#) > 10.0);
 }
 
-/// α ≈ √(2/W*) with W* = (C·RTT + K)/N, if a whole round is marked. In packets the windows do not exceed the threshold all
-/// at once, and fewer are.
+/// α ≈ √(2/W*) with W* = (C·RTT + K)/N, if a whole round is marked. In packets the windows do not exceed the threshold
+/// all at once, and fewer are.
 #[test]
 fn the_share_of_marks_follows_from_the_window_at_which_they_begin() {
     let run = run(r#"
@@ -229,8 +229,8 @@ fn window_under_periodic_loss(cc: &str, loss: f64, seconds: u32) -> f64 {
     .mean_window(0)
 }
 
-/// W = √(a(2 − b)/(2bp)) with the row (a, b) of the table for this window. In whole packets a is above the formula's, so that
-/// 0.12/p^0.835 is reached from below 10⁻⁴ on.
+/// W = √(a(2 − b)/(2bp)) with the row (a, b) of the table for this window. In whole packets a is above the formula's,
+/// so that 0.12/p^0.835 is reached from below 10⁻⁴ on.
 #[test]
 fn highspeed_has_the_window_of_its_response_function() {
     for (loss, a, b, seconds) in [(1e-4, 4.0, 98.0 / 256.0, 100), (1e-5, 11.0, 74.0 / 256.0, 200)] {
@@ -260,7 +260,8 @@ fn illinois_and_htcp_fill_a_long_fast_path_that_reno_does_not() {
     assert!(illinois > 3.0 * reno && htcp > 1.5 * reno, "illinois {illinois}, htcp {htcp}, reno {reno}");
 }
 
-/// In Linux the drain stops at what Reno competitors are thought to have, half the window at which the queue grew first.
+/// In Linux the drain stops at what Reno competitors are thought to have, half the window at which the queue grew
+/// first.
 #[test]
 fn yeah_drains_a_deep_queue_but_not_below_what_reno_is_thought_to_have() {
     let run = run(r#"
@@ -395,8 +396,8 @@ fn tcp_lp_with_linuxs_timestamps_is_reno_for_seven_of_eight_seeds() {
     assert!(meant < 0.3 * reno, "{meant}, {reno}");
 }
 
-/// An indication of delay leaves ssthresh alone, as in Linux: as long as nothing was lost, every one is followed by another
-/// slow start, whose own queue is the next indication, and a tenth of the link is used.
+/// An indication of delay leaves ssthresh alone, as in Linux: as long as nothing was lost, every one is followed by
+/// another slow start, whose own queue is the next indication, and a tenth of the link is used.
 #[test]
 fn tcp_lp_alone_uses_four_fifths_of_the_link_once_a_loss_has_ended_slow_start() {
     for (rate, rtt) in [("10mbit", "50ms"), ("20mbit", "20ms"), ("20mbit", "100ms"), ("50mbit", "50ms")] {
@@ -419,8 +420,8 @@ fn copa_keeps_two_and_a_half_packets_in_the_queue_and_five_at_most() {
     assert!(run.link("max_queue_bytes", 0) <= 6.0 * 1_500.0);
 }
 
-/// Without the competitive mode: with it five flows take one another for loss-based ones, or do not, as their phases fall
-/// (at three of eight round-trip times near 40 ms they do, and keep 80 to 160 packets).
+/// Without the competitive mode: with it five flows take one another for loss-based ones, or do not, as their phases
+/// fall (at three of eight round-trip times near 40 ms they do, and keep 80 to 160 packets).
 #[test]
 fn copa_flows_share_equally_and_keep_two_and_a_half_packets_each() {
     let run = shared(r#"{ cc = { name = "copa", mode_switching = false }, count = 5, stagger = "1s" }"#, "8bdp");

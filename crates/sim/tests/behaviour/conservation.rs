@@ -231,8 +231,8 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
             prop_assert!(values.windows(2).all(|pair| pair[0] <= pair[1]), "flow {i}: {column} falls\n{toml}");
         }
         let (sent, acked) = (series.number("sent_total"), series.number("acked_total"));
-        // The kernel counts the SYN as the first delivery. Without SACK every duplicate ACK counts as one, also those that
-        // spurious retransmissions cause.
+        // The kernel counts the SYN as the first delivery. Without SACK every duplicate ACK counts as one, also those
+        // that spurious retransmissions cause.
         prop_assert!(
             !network.sack || sent.iter().zip(acked).all(|(sent, acked)| *acked <= sent + 1.0),
             "flow {i}: more acknowledged than sent\n{toml}"
@@ -332,8 +332,8 @@ fn a_transfer_that_is_stopped_when_its_send_buffer_holds_the_rest_completes() {
     assert!(completion("64kB").is_nan());
 }
 
-/// A packet of 1500 bytes carries 1448 of payload with timestamps and 1460 without; of ACKs, which cross a link of their
-/// own, the way back carries fewer bytes, too.
+/// A packet of 1500 bytes carries 1448 of payload with timestamps and 1460 without; of ACKs, which cross a link of
+/// their own, the way back carries fewer bytes, too.
 #[test]
 fn without_timestamps_more_of_every_packet_is_payload() {
     let of = |timestamps: bool| {
@@ -358,8 +358,8 @@ fn without_timestamps_more_of_every_packet_is_payload() {
     );
 }
 
-/// A lone segment that ends a write carries PSH, and the receiver acknowledges it at once. Without that every second one
-/// would wait for the next.
+/// A lone segment that ends a write carries PSH, and the receiver acknowledges it at once. Without that every second
+/// one would wait for the next.
 #[test]
 fn writes_of_a_segment_are_acknowledged_one_by_one_and_at_once() {
     let of = |pushes: bool| {

@@ -41,7 +41,8 @@ fn a_scalable_flow_hardly_waits_while_the_classic_one_waits_for_its_target() {
     }
 }
 
-/// Prague's packets are ECT(1), and its rate does not depend on short round-trip times. Single runs differ by a twentieth.
+/// Prague's packets are ECT(1), and its rate does not depend on short round-trip times. Single runs differ by a
+/// twentieth.
 #[test]
 fn four_cubic_and_four_prague_flows_share_within_a_factor_of_one_and_a_half() {
     for rtt_ms in [5, 10, 20, 40, 100] {

@@ -59,8 +59,8 @@ fn the_window_follows_the_cubic_law_on_long_paths() {
     }
 }
 
-/// A loss takes three tenths of the window, and K = ∛(0.3 W/C) later, less the round trip that the curve looks ahead, the
-/// window is back where it was.
+/// A loss takes three tenths of the window, and K = ∛(0.3 W/C) later, less the round trip that the curve looks ahead,
+/// the window is back where it was.
 #[test]
 fn a_loss_takes_three_tenths_of_the_window_and_the_curve_brings_them_back() {
     let run = run(r#"

@@ -122,9 +122,9 @@ fn recording_changes_nothing() {
     assert!(Run::of(&silent).output.series.columns.iter().all(|column| column.values.is_empty()));
 }
 
-/// A link that loses nothing has fast paths: bursts enter it as a whole, and segments that a receiver does not answer, or
-/// answers like those before, have no events of their own. One that might lose something has a shorter one, and one that might
-/// duplicate something has none.
+/// A link that loses nothing has fast paths: bursts enter it as a whole, and segments that a receiver does not answer,
+/// or answers like those before, have no events of their own. One that might lose something has a shorter one, and one
+/// that might duplicate something has none.
 fn check_fast_paths(flows: &str, path: &str) {
     let text = format!(
         r#"
@@ -192,7 +192,8 @@ fn the_short_way_of_links_that_lose_packets_changes_nothing() {
     assert_eq!(short.summary.events, long.summary.events);
 }
 
-/// ACKs of flows with links of their own pass the first link of their way back without an event, unless something is to change.
+/// ACKs of flows with links of their own pass the first link of their way back without an event, unless something is to
+/// change.
 #[test]
 fn shortened_ways_change_nothing() {
     let text = r#"

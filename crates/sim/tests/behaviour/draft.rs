@@ -1,8 +1,8 @@
-//! The example test cases of draft-ietf-ccwg-bbr (section "Example Test Cases" of August 2026), by their numbers, for the
-//! draft's own algorithm and Linux's, over TCP and over QUIC-like endpoints.
+//! The example test cases of draft-ietf-ccwg-bbr (section "Example Test Cases" of August 2026), by their numbers, for
+//! the draft's own algorithm and Linux's, over TCP and over QUIC-like endpoints.
 //!
-//! What each case says word for word is asked by `dumbbell check conform`; here other paths and companies are tried. Case
-//! 22 is only there.
+//! What each case says word for word is asked by `dumbbell check conform`; here other paths and companies are tried.
+//! Case 22 is only there.
 
 use crate::lab::{Run, Series, assert_between, mean, run};
 use std::ops::Range;
@@ -62,8 +62,8 @@ fn at(series: &Series, column: &str, t: f64) -> f64 {
     series.number(column)[series.rows(0.0..t).end]
 }
 
-/// Cases 1 and 3: STARTUP ends when the bandwidth stands still, with max_bw at the link's rate; DRAIN ends when one BDP is
-/// in flight.
+/// Cases 1 and 3: STARTUP ends when the bandwidth stands still, with max_bw at the link's rate; DRAIN ends when one BDP
+/// is in flight.
 #[test]
 fn case_1_and_3_startup_ends_on_a_plateau_and_drain_when_a_bdp_is_in_flight() {
     for subject in Subject::all() {
@@ -92,8 +92,8 @@ fn case_2_loss_ends_startup_while_the_application_limits() {
     }
 }
 
-/// Case 4: the draft leaves DRAIN after three rounds when the bandwidth has fallen meanwhile. Linux has no such limit and
-/// drains until one BDP is in flight, which takes it longer here.
+/// Case 4: the draft leaves DRAIN after three rounds when the bandwidth has fallen meanwhile. Linux has no such limit
+/// and drains until one BDP is in flight, which takes it longer here.
 #[test]
 fn case_4_drain_ends_after_three_rounds_when_the_bandwidth_falls() {
     let longest = |subject: Subject| {
@@ -282,9 +282,9 @@ fn case_17_a_policer_costs_little_loss_and_little_rate() {
 }
 
 /// Case 18: packets that overtake others look like losses. What they cost comes back: over TCP, which gets used to
-/// reordering, more than nine tenths of the link are used, PROBE_RTT included; over QUIC, whose packet threshold stays at
-/// three, every late packet begins a recovery, and undo brings the use from 0.84 and 0.855 to 0.87. (Over TCP the proof, a DSACK, comes a round trip later;
-/// bbr3's goodput is the same with and without, but for chance.)
+/// reordering, more than nine tenths of the link are used, PROBE_RTT included; over QUIC, whose packet threshold stays
+/// at three, every late packet begins a recovery, and undo brings the use from 0.84 and 0.855 to 0.87. (Over TCP the
+/// proof, a DSACK, comes a round trip later; bbr3's goodput is the same with and without, but for chance.)
 #[test]
 fn case_18_spurious_recoveries_are_taken_back() {
     for subject in Subject::all() {

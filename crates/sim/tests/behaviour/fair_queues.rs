@@ -83,8 +83,8 @@ fn pages_marked_as_urgent_load_sooner_beside_many_downloads() {
     assert!(beside_background > beside_plain, "{beside_background} and {beside_plain} Mbit/s");
 }
 
-/// A download whose ACKs share a thin way up with an upload: filtered ACKs are never delivered, the upload gets their room, and
-/// the download does without them.
+/// A download whose ACKs share a thin way up with an upload: filtered ACKs are never delivered, the upload gets their
+/// room, and the download does without them.
 #[test]
 fn filtered_acks_leave_their_room_to_an_upload() {
     let measure = |filter: &str| {

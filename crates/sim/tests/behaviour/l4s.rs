@@ -49,9 +49,9 @@ fn prague_beside_cubic_gets_between_two_thirds_and_one_and_a_half_of_its_rate() 
     }
 }
 
-/// The rate of Prague over that of Reno-like CUBIC by their window laws, with so many flows of each: Prague has n = (1 − m) +
-/// √((1 − m)² + 2(1 − m)) marks a virtual round trip at a share m of marks, CUBIC √(3/(2p)) packets a round trip, which is
-/// longer by the 15 ms of its queue, and m = 2√p.
+/// The rate of Prague over that of Reno-like CUBIC by their window laws, with so many flows of each: Prague has n = (1
+/// − m) + √((1 − m)² + 2(1 − m)) marks a virtual round trip at a share m of marks, CUBIC √(3/(2p)) packets a round
+/// trip, which is longer by the 15 ms of its queue, and m = 2√p.
 fn ratio_by_law(mbps: f64, rtt_ms: f64, count: f64) -> f64 {
     let packets_per_ms = mbps / 12.0;
     let rates = |marks: f64| {
@@ -78,8 +78,8 @@ fn many_flows_share_as_the_laws_of_both_windows_say() {
     }
 }
 
-/// With few flows p follows the single losses of CUBIC, whose queue runs empty: the mean of p² exceeds the square of the mean,
-/// and CUBIC loses more than Prague is marked for. A controller with a tenth of the gains holds p steady.
+/// With few flows p follows the single losses of CUBIC, whose queue runs empty: the mean of p² exceeds the square of
+/// the mean, and CUBIC loses more than Prague is marked for. A controller with a tenth of the gains holds p steady.
 #[test]
 fn few_flows_share_so_too_where_the_probability_is_steady() {
     let ratio = |queue: &str, rtt_ms: u32, seed: u64| {

@@ -241,8 +241,8 @@ fn blue_settles_where_many_flows_neither_fill_the_queue_nor_leave_the_link_idle(
     }
 }
 
-/// A flow that sends twice what the link carries does not respond. Where the share of each of forty flows is small, SFB finds
-/// it out and gives it the penalty rate alone; beside four it gets about a share. Drop-tail gives it all.
+/// A flow that sends twice what the link carries does not respond. Where the share of each of forty flows is small, SFB
+/// finds it out and gives it the penalty rate alone; beside four it gets about a share. Drop-tail gives it all.
 #[test]
 fn sfb_holds_a_flow_that_does_not_respond_to_the_penalty_rate_or_to_a_share() {
     let flood_and_others = |queue: &str, flows: usize| {

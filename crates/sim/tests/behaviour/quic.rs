@@ -19,8 +19,8 @@ fn loss(run: &Run) -> f64 {
     run.flow("network_drops_total", 0) / run.flow("sent_total", 0)
 }
 
-/// A policer drops the tail of each burst, which the loss timer finds. A controller that counts the losses that ACKs show
-/// goes on probing at 18 % of loss.
+/// A policer drops the tail of each burst, which the loss timer finds. A controller that counts the losses that ACKs
+/// show goes on probing at 18 % of loss.
 #[test]
 fn losses_that_the_timer_finds_end_a_probe_behind_a_policer() {
     let policed =

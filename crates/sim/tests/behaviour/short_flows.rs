@@ -73,8 +73,8 @@ fn a_lone_flow_of_one_segment_takes_a_handshake_and_half_a_round_trip() {
         count = 3
         size = 1448
     "#);
-    // 60 bytes of a SYN, 52 of the ACK that ends the handshake and 1500 of the segment at 12 Mbit/s; the way back takes no
-    // time but its delay.
+    // 60 bytes of a SYN, 52 of the ACK that ends the handshake and 1500 of the segment at 12 Mbit/s; the way back takes
+    // no time but its delay.
     let took = 0.1 + 0.05 + f64::from(60 + 52 + 1500) * 8.0 / 12e6;
     let fct = run.completions("fct_s");
     assert_eq!(fct.len(), 3);

@@ -1,5 +1,5 @@
-//! An ACK clock makes things happen at one instant: a packet arrives when another begins to leave, an ACK when the pacing timer
-//! fires. The numbers are those of Linux 7.2.13 in virtual time.
+//! An ACK clock makes things happen at one instant: a packet arrives when another begins to leave, an ACK when the
+//! pacing timer fires. The numbers are those of Linux 7.2.13 in virtual time.
 
 use crate::lab::{Run, run};
 

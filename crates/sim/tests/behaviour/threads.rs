@@ -29,8 +29,8 @@ fn assert_same_on(threads: impl IntoIterator<Item = usize>, text: &str) {
     }
 }
 
-/// Flows that begin together, over a link that all overflow: their packets come at equal distances, and so do ACKs, readers
-/// and timers.
+/// Flows that begin together, over a link that all overflow: their packets come at equal distances, and so do ACKs,
+/// readers and timers.
 const CROWD: &str = r#"
     duration = "4s"
     warmup = "1.2345678s"

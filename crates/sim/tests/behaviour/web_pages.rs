@@ -19,8 +19,8 @@ fn loaded_over(connections: u32) -> Run {
 
 #[test]
 fn a_page_takes_the_round_trips_that_its_connections_need() {
-    // The document takes a handshake and half a round trip, each further object of a connection a round trip, the first one of a
-    // new connection what the document took.
+    // The document takes a handshake and half a round trip, each further object of a connection a round trip, the first
+    // one of a new connection what the document took.
     for (connections, milliseconds) in
         [(1, 150.0 + 12.0 * 100.0), (2, 150.0 + 7.0 * 100.0 - 50.0), (6, 400.0), (12, 300.0)]
     {

@@ -1,13 +1,13 @@
 //! QUIC-like endpoints: the loss recovery of RFC 9002 without streams, handshakes or encryption.
 //!
-//! Every transmission has a packet number of its own, and lost data is sent again in a new packet. Losses are detected by
-//! packet threshold and time threshold. A probe timeout sends probes and leaves the congestion window alone. The window is
-//! reduced once per recovery period. The controllers are the same as over TCP, and count packets where TCP counts segments.
-//! Two profiles share the code: `quic` (RFC 9002) and `dqc`, the user-space framework of Zhang's study, which differs in
-//! its thresholds, its timeout, its ACK for every packet, and its clock of 1 ms.
+//! Every transmission has a packet number of its own, and lost data is sent again in a new packet. Losses are detected
+//! by packet threshold and time threshold. A probe timeout sends probes and leaves the congestion window alone. The
+//! window is reduced once per recovery period. The controllers are the same as over TCP, and count packets where TCP
+//! counts segments. Two profiles share the code: `quic` (RFC 9002) and `dqc`, the user-space framework of Zhang's
+//! study, which differs in its thresholds, its timeout, its ACK for every packet, and its clock of 1 ms.
 //!
-//! An ACK carries the highest ranges of packet numbers, as many as `ack_ranges` says. Once a round trip a sender that has got
-//! several tells the receiver so, which forgets the ranges of that ACK (RFC 9000, sections 13.2.3 and 13.2.4).
+//! An ACK carries the highest ranges of packet numbers, as many as `ack_ranges` says. Once a round trip a sender that
+//! has got several tells the receiver so, which forgets the ranges of that ACK (RFC 9000, sections 13.2.3 and 13.2.4).
 
 mod clock;
 mod endpoint;
@@ -107,8 +107,8 @@ pub struct QuicConfig {
     /// Packet threshold: a packet is lost when one whose number is this much higher is acknowledged.
     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "RFC 9002, section 6.1.1: kPacketThreshold"))]
     pub packet_threshold: u32,
-    /// Time threshold: a packet is lost when a later one is acknowledged and it was sent this many eighths of an RTT ago;
-    /// 0 switches the rule off.
+    /// Time threshold: a packet is lost when a later one is acknowledged and it was sent this many eighths of an RTT
+    /// ago; 0 switches the rule off.
     #[schemars(extend("x-unit" = "1/8", "x-source" = "RFC 9002, section 6.1.2: kTimeThreshold 9/8"))]
     pub time_threshold_eighths: u32,
     /// Timer granularity: the smallest time threshold, and the smallest 4·rttvar in a probe timeout.
@@ -120,9 +120,9 @@ pub struct QuicConfig {
     /// Most ranges of packet numbers that the receiver remembers, and that an ACK carries.
     #[schemars(range(min = 1, max = 256), extend("x-unit" = "ranges", "x-source" = "RFC 9000, section 13.2.3; stacks: 32 to 256"))]
     pub ack_ranges: u32,
-    /// ACKs a round trip that the sender asks for: the receiver acknowledges each so many packets as the pacing rate sends in
-    /// that share of the smoothed RTT, from `ack_every` to 64, and delays an ACK by no more than that share; 0 leaves it to
-    /// `ack_every`.
+    /// ACKs a round trip that the sender asks for: the receiver acknowledges each so many packets as the pacing rate
+    /// sends in that share of the smoothed RTT, from `ack_every` to 64, and delays an ACK by no more than that share; 0
+    /// leaves it to `ack_every`.
     #[schemars(range(max = 1_000), extend("x-source" = "draft-ietf-quic-ack-frequency; picoquic: 4"))]
     pub acks_per_rtt: u32,
     /// What an expired timeout does.
@@ -140,17 +140,17 @@ pub struct QuicConfig {
     /// Packets that may leave at once when nothing is in flight, within the window and outside of recovery.
     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "RFC 9002, section 7.7"))]
     pub initial_burst: u32,
-    /// Payload bytes of the packets, one after the other, again and again; none: all have `mss`. Their mean must be `mss`, which
-    /// stays the unit of windows and rates.
+    /// Payload bytes of the packets, one after the other, again and again; none: all have `mss`. Their mean must be
+    /// `mss`, which stays the unit of windows and rates.
     #[schemars(extend("x-unit" = "bytes", "x-source" = "dqc: 1400, 1400, 200 of the 3000 bytes that its application writes"))]
     pub packet_sizes: Vec<u16>,
-    /// Measure the ACK rate of a bandwidth sample from before a train of ACKs, not from within one, so that ACKs which come
-    /// in aggregates do not make it too high.
+    /// Measure the ACK rate of a bandwidth sample from before a train of ACKs, not from within one, so that ACKs which
+    /// come in aggregates do not make it too high.
     #[schemars(extend("x-source" = "Chromium: BSAO, bandwidth sampler overestimate avoidance"))]
     pub avoid_overestimates: bool,
-    /// Window of an earlier connection over the same path, in bytes of QUIC packets. Once its initial window is acknowledged,
-    /// a sender with more data than its window allows jumps to half of it, paced over a round trip, if its smallest RTT lies between
-    /// half of `saved_rtt` and ten times that (careful resume); 0: no path is remembered.
+    /// Window of an earlier connection over the same path, in bytes of QUIC packets. Once its initial window is
+    /// acknowledged, a sender with more data than its window allows jumps to half of it, paced over a round trip, if
+    /// its smallest RTT lies between half of `saved_rtt` and ten times that (careful resume); 0: no path is remembered.
     #[serde(with = "as_bytes")]
     #[schemars(with = "Bytes")]
     #[schemars(extend("x-at-most" = "1024TiB", "x-source" = "RFC 9959: saved_cwnd"))]
@@ -158,8 +158,8 @@ pub struct QuicConfig {
     /// Smallest RTT of the earlier connection.
     #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9959: saved_rtt"))]
     pub saved_rtt: Duration,
-    /// Resolution of the sender's clock: all times that it knows (send times, RTTs, pacing) are rounded down to a multiple of
-    /// this; 0 is an exact clock.
+    /// Resolution of the sender's clock: all times that it knows (send times, RTTs, pacing) are rounded down to a
+    /// multiple of this; 0 is an exact clock.
     #[schemars(extend("x-source" = "dqc: 1 ms"))]
     pub clock_resolution: Duration,
     /// The sender sends only at multiples of this (a loop that polls); 0 is a sender that sends as soon as it may.
@@ -174,8 +174,8 @@ pub enum Timeout {
     /// Sends up to two probes beyond the window and doubles the timeout. Nothing is declared lost (RFC 9002).
     #[default]
     Probe,
-    /// Declares the two oldest packets lost, does not tell the congestion controller, and does not back off (the framework
-    /// of Zhang's study).
+    /// Declares the two oldest packets lost, does not tell the congestion controller, and does not back off (the
+    /// framework of Zhang's study).
     ResendQuietly,
 }
 
@@ -204,8 +204,8 @@ impl Default for QuicConfig {
 }
 
 impl QuicConfig {
-    /// The framework of Zhang's study: no tolerance for reordering, a quiet timeout with a floor of 200 ms, a clock that
-    /// counts milliseconds and a sender that looks every half a millisecond whether it may send.
+    /// The framework of Zhang's study: no tolerance for reordering, a quiet timeout with a floor of 200 ms, a clock
+    /// that counts milliseconds and a sender that looks every half a millisecond whether it may send.
     pub fn dqc() -> QuicConfig {
         QuicConfig {
             packet_threshold: 1,

@@ -98,7 +98,8 @@ impl QuicReceiver {
         }
     }
 
-    /// The timer of [`QuicReceiver::next_timer`] is due; the ACK that it causes comes from [`QuicReceiver::poll_transmit`].
+    /// The timer of [`QuicReceiver::next_timer`] is due; the ACK that it causes comes from
+    /// [`QuicReceiver::poll_transmit`].
     pub fn on_timer(&mut self, now: Time) {
         self.must_ack |= self.ack_at <= now;
     }
@@ -197,8 +198,8 @@ impl QuicReceiver {
         }
     }
 
-    /// The sender has got an ACK with this largest number: what that ACK told is told no more. A packet below it that arrives
-    /// late is acknowledged all the same.
+    /// The sender has got an ACK with this largest number: what that ACK told is told no more. A packet below it that
+    /// arrives late is acknowledged all the same.
     #[inline(never)]
     fn forget(&mut self, number: u32) {
         let told = self.ranges.partition_point(|range| range.end <= number.saturating_add(1));

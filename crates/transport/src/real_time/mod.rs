@@ -1,9 +1,9 @@
 //! A call: an encoder whose rate follows what the network can take, as interactive media should (RFC 8836).
 //!
-//! The near end ([`Source`](source::Source)) makes a frame every `1/fps` seconds at the rate that the rule allows, cuts it into
-//! packets of `mss` bytes and paces them. The far end ([`Sink`](sink::Sink)) puts frames together, measures, and reports every
-//! `feedback` seconds. The rule is NADA (RFC 8698): the receiver's half, which turns delay, loss and marks into one
-//! congestion signal, is in `signal.rs`, the sender's half, which turns that into rates, in `nada.rs`.
+//! The near end ([`Source`](source::Source)) makes a frame every `1/fps` seconds at the rate that the rule allows, cuts
+//! it into packets of `mss` bytes and paces them. The far end ([`Sink`](sink::Sink)) puts frames together, measures,
+//! and reports every `feedback` seconds. The rule is NADA (RFC 8698): the receiver's half, which turns delay, loss and
+//! marks into one congestion signal, is in `signal.rs`, the sender's half, which turns that into rates, in `nada.rs`.
 //!
 //! Left out are key frames and other variation of frame sizes (RFC 8593), repair and redundancy (RTX, FEC), the circuit
 //! breaker (RFC 8083), and clock drift, for which RFC 8698 renews the base delay every ten minutes.
@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 
 /// IP, UDP and RTP headers.
 pub(crate) const HEADER: u16 = udp::HEADER + 12;
-/// A report: IP, UDP and RTCP headers, two sources, and the fields of RFC 8698, section 5.3, with the echo of a send time.
+/// A report: IP, UDP and RTCP headers, two sources, and the fields of RFC 8698, section 5.3, with the echo of a send
+/// time.
 const REPORT_SIZE: u16 = udp::HEADER + 8 + 4 + 24;
 
 /// Parameters of calls. Rates are those of payload; a packet has at most `mss` bytes of it.

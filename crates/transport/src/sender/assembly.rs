@@ -21,8 +21,8 @@ use std::collections::VecDeque;
 /// What a receiver that sizes its window offers in the handshake.
 const SYN_ACK_WINDOW_BYTES: u64 = 65_160;
 
-/// What a segment holds where it has no counters of marks: controllers and pacing reckon with that, however long segments are
-/// (`mss_cache`). The counters that an L4S controller asks for take no place in segments.
+/// What a segment holds where it has no counters of marks: controllers and pacing reckon with that, however long
+/// segments are (`mss_cache`). The counters that an L4S controller asks for take no place in segments.
 fn mss_cache(config: &TransportConfig, controller: &dyn Controller) -> u32 {
     config.mss + if controller.ecn() == EcnMode::L4s { 0 } else { config.marks_option() }
 }
@@ -112,8 +112,8 @@ pub(super) struct Stream {
     last_len: u16,
     /// It has fewer because others were cut: what the application writes next fills it.
     is_last_cut: bool,
-    /// Payload bytes of the last one that the socket holds while there is more to write: fewer than a full one where others were
-    /// cut, because what is written ends at the same byte.
+    /// Payload bytes of the last one that the socket holds while there is more to write: fewer than a full one where
+    /// others were cut, because what is written ends at the same byte.
     written_len: u16,
     /// One above the last whole segment that the receive window allows, and the bytes that it allows of the next one
     /// (`tcp_wnd_end`).
@@ -151,8 +151,8 @@ impl Stream {
         }
     }
 
-    /// The application has `segments` more to write; the last one carries `last_len` bytes. `nxt` is the first one that was not
-    /// sent.
+    /// The application has `segments` more to write; the last one carries `last_len` bytes. `nxt` is the first one that
+    /// was not sent.
     pub fn offer(&mut self, segments: u32, last_len: u16, nxt: u32) {
         self.is_last_cut &= self.offered > nxt;
         self.offered = self.offered.saturating_add(segments);
@@ -173,15 +173,15 @@ impl Stream {
         self.offered = self.write_seq;
     }
 
-    /// Whether an ACK that finds everything below `una` acknowledged tells another `window` than the one before, or is the first, so that
-    /// its header was not predicted (`tcp_fast_path_on`).
+    /// Whether an ACK that finds everything below `una` acknowledged tells another `window` than the one before, or is
+    /// the first, so that its header was not predicted (`tcp_fast_path_on`).
     pub fn changes_header(&self, una: u32, window: AdvertisedWindow) -> bool {
         una == 0 || (window.segments(), window.excess()) != (self.window_end.saturating_sub(una), self.window_excess)
     }
 
-    /// An ACK of everything below `ack` advertises a `window`; `is_advancing` if it covers new data. Only then may the window
-    /// shrink, but for one that closes: an ACK that does not advance may be an old one. Returns whether the window is taken
-    /// (`tcp_may_update_window`).
+    /// An ACK of everything below `ack` advertises a `window`; `is_advancing` if it covers new data. Only then may the
+    /// window shrink, but for one that closes: an ACK that does not advance may be an old one. Returns whether the
+    /// window is taken (`tcp_may_update_window`).
     #[inline(always)]
     pub fn update_window(&mut self, ack: u32, window: AdvertisedWindow, is_advancing: bool) -> bool {
         if self.is_exact | window.is_exact() {
@@ -209,8 +209,8 @@ impl Stream {
         is_taken
     }
 
-    /// Where the window of an ACK ends that would end at `end` if all segments in flight were whole: what was cut off them is
-    /// left of it.
+    /// Where the window of an ACK ends that would end at `end` if all segments in flight were whole: what was cut off
+    /// them is left of it.
     fn beyond_cut(&mut self, ack: u32, (mut end, excess): (u32, u16)) -> (u32, u16) {
         let mut excess = u32::from(excess) + self.cut.bytes_from(ack);
         while excess >= u32::from(self.mss) {
@@ -222,8 +222,9 @@ impl Stream {
         (end, excess)
     }
 
-    /// The segment below `end` leaves with at most `most` bytes, because the window ends there, or what is written. What follows it
-    /// is divided into segments anew (`tso_fragment`). Returns its length, and how many segments more the socket holds now.
+    /// The segment below `end` leaves with at most `most` bytes, because the window ends there, or what is written.
+    /// What follows it is divided into segments anew (`tso_fragment`). Returns its length, and how many segments more
+    /// the socket holds now.
     #[cold]
     pub fn cut(&mut self, end: u32, most: u16) -> (u16, u32) {
         let written = self.len_before(end);
@@ -309,8 +310,8 @@ impl Stream {
     }
 }
 
-/// A segment before the last one, which has `last` bytes, has `len` bytes now where it had `mss`. Returns how many more segments that
-/// makes, and sets what the last one has then.
+/// A segment before the last one, which has `last` bytes, has `len` bytes now where it had `mss`. Returns how many more
+/// segments that makes, and sets what the last one has then.
 fn divide_anew(last: &mut u16, len: u16, mss: u16) -> u32 {
     if *last > len {
         *last -= len;

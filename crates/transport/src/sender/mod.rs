@@ -240,8 +240,9 @@ impl Sender {
         &*self.controller
     }
 
-    /// Somebody outside speaks to the controller. Window and pacing rate hold at once: a pause of pacing that has begun becomes
-    /// as long as it is at the new rate. Returns whether a lever has changed; [`Sender::poll_transmit`] then gives what it allows.
+    /// Somebody outside speaks to the controller. Window and pacing rate hold at once: a pause of pacing that has begun
+    /// becomes as long as it is at the new rate. Returns whether a lever has changed; [`Sender::poll_transmit`] then
+    /// gives what it allows.
     pub fn steer(&mut self, now: Time, steer: &mut Steer<'_>) -> bool {
         self.refresh_clock(now);
         let before = self.control.clone();
@@ -270,7 +271,8 @@ impl Sender {
         self.detector.reordering.degree()
     }
 
-    /// ECN bits of what it sends again, and of ACKs for it ([`EcnUse::codepoint_again`](crate::EcnUse::codepoint_again)).
+    /// ECN bits of what it sends again, and of ACKs for it
+    /// ([`EcnUse::codepoint_again`](crate::EcnUse::codepoint_again)).
     pub fn codepoint_again(&self) -> Ecn {
         self.xmit.codepoint_again
     }

@@ -43,8 +43,8 @@ impl Sender {
         self.host_queue.is_some()
     }
 
-    /// A burst of `bytes` from [`Sender::poll_transmit`] will have left the host's device at `completes`. Needed only by a
-    /// sender that [wants](Sender::wants_completions) to know.
+    /// A burst of `bytes` from [`Sender::poll_transmit`] will have left the host's device at `completes`. Needed only
+    /// by a sender that [wants](Sender::wants_completions) to know.
     #[inline]
     pub fn handed_over(&mut self, bytes: u64, completes: Time) {
         if let Some(queue) = &mut self.host_queue {
@@ -113,9 +113,9 @@ impl Sender {
         has_sent
     }
 
-    /// How many new segments may leave as one burst now, with `room` for them in the congestion window, 0 for none, and the
-    /// most bytes that the last of them may have (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`). Without a send
-    /// buffer all that is unsent lies in one buffer to which nothing is added.
+    /// How many new segments may leave as one burst now, with `room` for them in the congestion window, 0 for none, and
+    /// the most bytes that the last of them may have (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`).
+    /// Without a send buffer all that is unsent lies in one buffer to which nothing is added.
     #[inline(always)]
     pub(super) fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> (u32, u16) {
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
@@ -155,8 +155,8 @@ impl Sender {
         if size == 0 || self.small_queue_full(size, 1) { (0, 0) } else { (size, most) }
     }
 
-    /// Whether the last of `size` segments, of at most `most` bytes, is short and has to wait for the ACK of another short one
-    /// (`tcp_nagle_check`, `tcp_minshall_check`).
+    /// Whether the last of `size` segments, of at most `most` bytes, is short and has to wait for the ACK of another
+    /// short one (`tcp_nagle_check`, `tcp_minshall_check`).
     #[cold]
     fn nagle_holds_back(&self, size: u32, most: u16) -> bool {
         size > 0 && !self.config.nodelay && self.stream.len_before(self.board.nxt() + size).min(most) < self.stream.mss
@@ -199,7 +199,8 @@ impl Sender {
         queue.is_full(self.view.now, u64::from(size * self.view.mss), limit, self.view.packets_out)
     }
 
-    /// Sends the next `size` new segments as one burst, the last one with at most so many bytes (`tcp_event_new_data_sent`).
+    /// Sends the next `size` new segments as one burst, the last one with at most so many bytes
+    /// (`tcp_event_new_data_sent`).
     #[inline(never)]
     pub(super) fn send_new(&mut self, size: u32, most: u16) {
         let first = self.board.nxt();
@@ -248,8 +249,8 @@ impl Sender {
         }
     }
 
-    /// The last segment of a burst that ends at `end` leaves with at most `most` bytes, which are returned: segments are counted
-    /// anew from there.
+    /// The last segment of a burst that ends at `end` leaves with at most `most` bytes, which are returned: segments
+    /// are counted anew from there.
     #[cold]
     fn cut_last(&mut self, end: u32, most: u16) -> u16 {
         if end > self.stream.write_seq {

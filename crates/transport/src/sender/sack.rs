@@ -17,8 +17,8 @@ use dumbbell_recovery::send_stamp::Stamp;
 pub(super) struct SackMemory {
     /// One above the highest selectively acknowledged segment (`highest_sack`).
     pub highest: u32,
-    /// The blocks of the latest ACK that had any, and of earlier ones where it had fewer than they: their segments are tagged
-    /// already (`recv_sack_cache`).
+    /// The blocks of the latest ACK that had any, and of earlier ones where it had fewer than they: their segments are
+    /// tagged already (`recv_sack_cache`).
     reported: Blocks,
 }
 
@@ -63,8 +63,8 @@ impl SackMemory {
         changes
     }
 
-    /// Where a block that begins with `start` has its first segment that was not reported: beyond the reported block that
-    /// it continues, if any.
+    /// Where a block that begins with `start` has its first segment that was not reported: beyond the reported block
+    /// that it continues, if any.
     #[inline(always)]
     fn unreported_from(&self, start: u32) -> u32 {
         let known = self.reported.iter().find(|known| known.start <= start && start <= known.end);

@@ -38,8 +38,8 @@ impl Sender {
         self.tso_autosize().max(least)
     }
 
-    /// Whether the burst is deferred, because the next ACK will make it larger (`tcp_tso_should_defer`). It comes from a buffer
-    /// of so many segments, to which the application may or may not add.
+    /// Whether the burst is deferred, because the next ACK will make it larger (`tcp_tso_should_defer`). It comes from
+    /// a buffer of so many segments, to which the application may or may not add.
     #[inline(always)]
     pub(super) fn tso_should_defer(
         &self,

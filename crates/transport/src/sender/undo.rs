@@ -76,8 +76,8 @@ impl Sender {
         false
     }
 
-    /// Without SACK the state is held until something above what was sent when it began is acknowledged, so that duplicate
-    /// ACKs of it do not begin another recovery (RFC 6582; `tcp_is_non_sack_preventing_reopen`).
+    /// Without SACK the state is held until something above what was sent when it began is acknowledged, so that
+    /// duplicate ACKs of it do not begin another recovery (RFC 6582; `tcp_is_non_sack_preventing_reopen`).
     fn prevents_reopening(&mut self) -> bool {
         let is_held = self.board.una() == self.high_seq && !self.config.sack;
         if is_held && !self.any_retrans_done() {

@@ -1,9 +1,10 @@
-//! Probes of a closed receive window (the persist timer of RFC 9293, section 3.8.6.1; `tcp_timer.c`, `tcp_send_probe0`).
+//! Probes of a closed receive window (the persist timer of RFC 9293, section 3.8.6.1; `tcp_timer.c`,
+//! `tcp_send_probe0`).
 //!
-//! A receiver that has no room says so in its last ACK, and the ACK that tells of new room may be lost. So a sender with
-//! data to send and nothing outstanding asks again: after a retransmission timeout, then after twice as long, and so on.
-//! The question is a packet without data whose number the receiver has acknowledged, which it answers at once.
-//! A window that is open by less than a segment counts as closed here.
+//! A receiver that has no room says so in its last ACK, and the ACK that tells of new room may be lost. So a sender
+//! with data to send and nothing outstanding asks again: after a retransmission timeout, then after twice as long, and
+//! so on. The question is a packet without data whose number the receiver has acknowledged, which it answers at once. A
+//! window that is open by less than a segment counts as closed here.
 
 use super::assembly::{Retransmit, micros};
 use super::{Burst, Sender};
@@ -21,8 +22,8 @@ impl Sender {
         }
     }
 
-    /// An ACK arrives with nothing outstanding. If it opens the window, no more probes are needed; if not, the next one is
-    /// due a timeout from now (`tcp_ack_probe`).
+    /// An ACK arrives with nothing outstanding. If it opens the window, no more probes are needed; if not, the next one
+    /// is due a timeout from now (`tcp_ack_probe`).
     #[cold]
     pub(super) fn ack_window_probe(&mut self) {
         if self.queued_segments() == 0 {

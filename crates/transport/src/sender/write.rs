@@ -6,8 +6,8 @@ use dumbbell_recovery::send_buffer::Held;
 use dumbbell_units::Time;
 
 impl Sender {
-    /// The application hands over `segments` more segments; the last one carries `last_len` payload bytes. Where the send
-    /// buffer has no room for them it waits, and what it has to write follows as room becomes free.
+    /// The application hands over `segments` more segments; the last one carries `last_len` payload bytes. Where the
+    /// send buffer has no room for them it waits, and what it has to write follows as room becomes free.
     pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
         self.refresh_clock(now);
         self.check_app_limited();
@@ -22,8 +22,8 @@ impl Sender {
         }
     }
 
-    /// The application has nothing more to say. What the send buffer holds still leaves; without one, what is not yet sent never
-    /// will.
+    /// The application has nothing more to say. What the send buffer holds still leaves; without one, what is not yet
+    /// sent never will.
     pub fn close(&mut self) {
         match &mut self.send_buffer {
             Some(buffer) => buffer.close(),
@@ -48,8 +48,8 @@ impl Sender {
         self.stream.write_seq - self.board.nxt()
     }
 
-    /// Where a burst of `size` segments, the last one with at most `most` bytes, ends behind what is written, its last segment is what
-    /// a call has left of one, unless the window ends within it.
+    /// Where a burst of `size` segments, the last one with at most `most` bytes, ends behind what is written, its last
+    /// segment is what a call has left of one, unless the window ends within it.
     #[inline(never)]
     pub(super) fn end_with_rest(&self, size: u32, most: u16) -> (u32, u16) {
         if self.board.nxt() + size <= self.stream.write_seq {
@@ -98,8 +98,8 @@ impl Sender {
         }
     }
 
-    /// The send loop is over: an application that is at work, or that has been woken, writes more. Returns whether that is
-    /// sent.
+    /// The send loop is over: an application that is at work, or that has been woken, writes more. Returns whether that
+    /// is sent.
     #[inline(never)]
     pub(super) fn start_written(&mut self) -> bool {
         if std::mem::take(&mut self.xmit.checks_space) {
@@ -129,8 +129,8 @@ impl Sender {
         }
     }
 
-    /// Makes the send buffer larger if the application waits for it and the window is not full, and wakes the application
-    /// if there is room enough (`tcp_check_space`; after an ACK, and with every burst of new data).
+    /// Makes the send buffer larger if the application waits for it and the window is not full, and wakes the
+    /// application if there is room enough (`tcp_check_space`; after an ACK, and with every burst of new data).
     fn check_space(&mut self) {
         if !self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_awaited()) {
             return;

@@ -2,12 +2,12 @@
 //!
 //! The network takes a packet a millisecond, and losses, copies, marks, packets that come late and an outage strike at
 //! fixed places; the application writes little and much, with pauses. Everything happens at multiples of a quarter of a
-//! millisecond, so that counts and times meet the bounds of the rules exactly: that is where rules are wrong first. A row
-//! has what both ends count at a stage of the story, and a digest of every packet and of all that the sender shows. Other
-//! paths, accidents and applications are drawn; a digest of the rows is all that the table has of such a story.
+//! millisecond, so that counts and times meet the bounds of the rules exactly: that is where rules are wrong first. A
+//! row has what both ends count at a stage of the story, and a digest of every packet and of all that the sender shows.
+//! Other paths, accidents and applications are drawn; a digest of the rows is all that the table has of such a story.
 //!
-//! The table holds no truth; it shows what a change does to what nobody thought of. A change that means to alter results
-//! updates it with
+//! The table holds no truth; it shows what a change does to what nobody thought of. A change that means to alter
+//! results updates it with
 //!
 //! ```text
 //! DUMBBELL_UPDATE_SNAPSHOTS=1 cargo test -p dumbbell-transport --test wire

@@ -1,5 +1,5 @@
-//! Whole runs: a network of one to three links, one to four flows, and any keys of the schema on top. What the experiment is
-//! refused for is taken out again, so that most cases run.
+//! Whole runs: a network of one to three links, one to four flows, and any keys of the schema on top. What the
+//! experiment is refused for is taken out again, so that most cases run.
 
 use super::{SCHEMA, refused};
 use crate::judge::judge;

@@ -20,7 +20,8 @@ static ALGORITHMS: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// By which part numbers may differ that add up what each packet has: the order of additions is not told.
 const ROUNDING: f64 = 1e-9;
 
-/// Half of the experiments are networks in which packets can be carried together; the others have any keys of the schema.
+/// Half of the experiments are networks in which packets can be carried together; the others have any keys of the
+/// schema.
 pub fn draw(bytes: &[u8]) -> String {
     match bytes.split_first() {
         Some((first, rest)) if first % 2 == 0 => simple(rest).unwrap_or_default(),

@@ -1,5 +1,6 @@
-//! Accurate ECN (RFC 9768) on an established connection: what every packet says of the marks that have arrived, and what the
-//! other end says of ours. The number of marked segments is the endpoints'; the option's counters of bytes are kept here.
+//! Accurate ECN (RFC 9768) on an established connection: what every packet says of the marks that have arrived, and
+//! what the other end says of ours. The number of marked segments is the endpoints'; the option's counters of bytes are
+//! kept here.
 
 use super::negotiation::Reflected;
 use crate::script::{ByteCounters, Flags, Packet};
@@ -82,8 +83,8 @@ impl Accurate {
         Flags::of_ace(Marks::new(data_marks + self.plain_marks, 0, 0).ace())
     }
 
-    /// The option of a packet that has room for `counters` of its counters, where the receiver has told of so many marked
-    /// bytes.
+    /// The option of a packet that has room for `counters` of its counters, where the receiver has told of so many
+    /// marked bytes.
     pub fn option(&self, counters: u8, ce: Option<u32>) -> Option<ByteCounters> {
         let Bytes { ect1, ce: counted, ect0 } = self.received;
         (self.has_option() && counters > 0).then(|| ByteCounters {

@@ -1,6 +1,7 @@
 //! What an established connection does not accept, and how it answers (RFC 5961; `tcp_validate_incoming`, `tcp_ack`).
 //!
-//! The endpoints never meet such packets: nothing forges any in a simulation. So this is the host's here, as the handshake is.
+//! The endpoints never meet such packets: nothing forges any in a simulation. So this is the host's here, as the
+//! handshake is.
 
 use super::negotiation::reflecting;
 use super::{Connection, Emitted};
@@ -36,8 +37,8 @@ impl Connection {
         nxt.wrapping_sub(ack) < HALF && ack.wrapping_sub(una.wrapping_sub(span)) < HALF
     }
 
-    /// Answers a packet that is not accepted with an ACK, unless it is a reset beside the window, or the last answer was a
-    /// moment ago (`tcp_send_challenge_ack`).
+    /// Answers a packet that is not accepted with an ACK, unless it is a reset beside the window, or the last answer
+    /// was a moment ago (`tcp_send_challenge_ack`).
     pub(super) fn challenge(&mut self, now: Time, packet: &Packet, sent: &mut VecDeque<Emitted>) {
         let is_recent = self.challenged_at.is_some_and(|at| now.since(at) < self.invalid_ratelimit);
         let is_beside = u64::from(packet.seq.wrapping_sub(self.next_expected())) > self.own_window;

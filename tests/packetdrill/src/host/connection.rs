@@ -1,7 +1,7 @@
 //! An established connection: the two directions over the endpoints, in bytes, with timestamps in milliseconds.
 //!
-//! The endpoints count segments, and each has one direction. A script may use both: what is acknowledged rides on data that
-//! leaves in the same instant.
+//! The endpoints count segments, and each has one direction. A script may use both: what is acknowledged rides on data
+//! that leaves in the same instant.
 
 use super::accurate::Accurate;
 use super::negotiation::reflecting;
@@ -127,7 +127,8 @@ impl Connection {
         self.hear(now, packet, echo);
     }
 
-    /// Keeps the timestamp of a packet without data, if it is no older and the packet is not ahead of the last ACK sent.
+    /// Keeps the timestamp of a packet without data, if it is no older and the packet is not ahead of the last ACK
+    /// sent.
     fn note_timestamp(&mut self, packet: &Packet) {
         let timestamp = packet.options.as_ref().and_then(|options| options.timestamp);
         let (Some((val, _)), Some(known)) = (timestamp, self.plain_timestamp) else { return };
@@ -238,8 +239,9 @@ impl Connection {
         acks
     }
 
-    /// A packet that the script's cuts divide, or one larger than a segment, is still one packet: its last ACK stands for
-    /// all. If part of it had arrived before, that is reported as a duplicate: the first piece of it, as Linux does.
+    /// A packet that the script's cuts divide, or one larger than a segment, is still one packet: its last ACK stands
+    /// for all. If part of it had arrived before, that is reported as a duplicate: the first piece of it, as Linux
+    /// does.
     fn take_parts(&mut self, now: Time, parts: &[Segment]) -> Vec<Ack> {
         let (news, old): (Vec<Segment>, Vec<Segment>) =
             parts.iter().partition(|part| !self.arrived.contains(&part.seq));

@@ -194,7 +194,8 @@ fn rate_changes() -> impl Strategy<Value = Vec<(u64, u64)>> {
         changes.dedup_by_key(|&mut (instant, _)| instant);
         changes.retain(|&(instant, _)| instant > 0);
         changes.insert(0, (0, first));
-        // A schedule that ends with an outage knows it, and a queue with a limit in time refuses what would wait for ever.
+        // A schedule that ends with an outage knows it, and a queue with a limit in time refuses what would wait for
+        // ever.
         changes.push((300 * MS, first));
         changes
     })
@@ -229,9 +230,9 @@ fn changes() -> impl Strategy<Value = Vec<(u64, Change)>> {
     })
 }
 
-/// What differs between a changed link and one with a schedule by design: RED whose bandwidth is that of the link follows a
-/// change of the rate, but keeps the mean rate of a schedule; losses that change with time are drawn for the departure that
-/// was computed first.
+/// What differs between a changed link and one with a schedule by design: RED whose bandwidth is that of the link
+/// follows a change of the rate, but keeps the mean rate of a schedule; losses that change with time are drawn for the
+/// departure that was computed first.
 fn comparable(config: LinkConfig) -> LinkConfig {
     let queue =
         if ["red", "adaptive-red"].contains(&config.queue.kind()) { red_of_ten_megabits(true) } else { config.queue };

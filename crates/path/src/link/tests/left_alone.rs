@@ -6,7 +6,8 @@ use crate::ledger::Report;
 use dumbbell_units::Rng;
 use proptest::prelude::*;
 
-/// What a link has let out, dropped and sent: packets with the instants at which that happened, as far as they are told.
+/// What a link has let out, dropped and sent: packets with the instants at which that happened, as far as they are
+/// told.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     arrived: Vec<(u64, TestPacket)>,

@@ -9,7 +9,8 @@ fn apart(number: u64) -> TestPacket {
     full(7 * number)
 }
 
-/// What a link claims more after so many full packets have come at once. It is told of each, so their copies fit in twice.
+/// What a link claims more after so many full packets have come at once. It is told of each, so their copies fit in
+/// twice.
 fn claimed_for_packets(config: LinkConfig) -> u64 {
     let mut link = link(config);
     link.report_departures();

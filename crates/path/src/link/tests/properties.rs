@@ -106,7 +106,8 @@ pub(in crate::link) fn configs() -> impl Strategy<Value = LinkConfig> {
     )
 }
 
-/// What [`drain`] does, taking up to `most` packets with the one in front of them whose time has come, if they follow soon enough.
+/// What [`drain`] does, taking up to `most` packets with the one in front of them whose time has come, if they follow
+/// soon enough.
 fn drain_together(link: &mut Link<TestPacket>, most: u32, ahead_ns: u64) -> Vec<(u64, u64)> {
     let mut arrived = Vec::new();
     let mut packet = TestPacket::default();

@@ -1,10 +1,10 @@
 //! The ACK filter: a TCP ACK that has come makes an older one of its flow redundant, which is dropped where it waits.
 //!
-//! An older ACK may go if the newer one tells all that it does: it acknowledges as much, its SACK blocks cover those of the older
-//! one, and its timestamps are no older. An ACK that reports a duplicate, and one with options that the filter does not know, stay.
-//! Two ACKs that may go have to wait before the first of them does, so that some remain of a train; and where the echo of
-//! congestion changes between them the first stays. The aggressive filter is content with one, if the newer one follows it at
-//! once and echoes as it does.
+//! An older ACK may go if the newer one tells all that it does: it acknowledges as much, its SACK blocks cover those of
+//! the older one, and its timestamps are no older. An ACK that reports a duplicate, and one with options that the
+//! filter does not know, stay. Two ACKs that may go have to wait before the first of them does, so that some remain of
+//! a train; and where the echo of congestion changes between them the first stays. The aggressive filter is content
+//! with one, if the newer one follows it at once and echoes as it does.
 
 use crate::packet::PureAck;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -86,7 +86,8 @@ impl JsonSchema for AckFilter {
 /// An ACK that waits, and its flow.
 pub(super) type Waits = Option<(u32, PureAck)>;
 
-/// The place of the ACK that may go where `newer` comes behind those that wait; `None` stands for packets that are no ACKs.
+/// The place of the ACK that may go where `newer` comes behind those that wait; `None` stands for packets that are no
+/// ACKs.
 pub(super) fn redundant<'a>(
     waiting: impl ExactSizeIterator<Item = &'a Waits>,
     flow: u32,

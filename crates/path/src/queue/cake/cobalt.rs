@@ -31,7 +31,8 @@ pub(super) struct Cobalt {
 }
 
 impl Cobalt {
-    /// About a packet that has waited for so long; `can_mark` if it is ECN-capable. A delay counts only above `least`, too.
+    /// About a packet that has waited for so long; `can_mark` if it is ECN-capable. A delay counts only above `least`,
+    /// too.
     pub(super) fn judge(
         &mut self,
         rules: &Rules,

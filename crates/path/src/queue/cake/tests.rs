@@ -261,7 +261,8 @@ fn turns_are_equal_between_whom_isolation_says() {
     assert_shares(shares_of_hosts(Isolation::DualSrchost, ONE_HOST, &[]), by_host);
     assert_shares(shares_of_hosts(Isolation::DualDsthost, &[], ONE_HOST), by_host);
     assert_shares(shares_of_hosts(Isolation::Flows, &[], &[]), [0.25; 4]);
-    // The flows of a host wait in one line, and the first has sent all of its packets before the next ones come to theirs.
+    // The flows of a host wait in one line, and the first has sent all of its packets before the next ones come to
+    // theirs.
     assert_shares(shares_of_hosts(Isolation::Srchost, ONE_HOST, &[]), [0.5, 0.5, 0.0, 0.0]);
     assert_shares(shares_of_hosts(Isolation::Dsthost, &[], ONE_HOST), [0.5, 0.5, 0.0, 0.0]);
 }

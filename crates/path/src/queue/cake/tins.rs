@@ -14,11 +14,11 @@ pub enum Tins {
     /// Best effort, the whole rate; le and cs1, a sixteenth; ef, va, cs6 and cs7, a quarter.
     #[default]
     Diffserv3,
-    /// Best effort, the whole rate; le and cs1, a sixteenth; cs2, cs3, af21, af31 and af41, a half; ef, va and cs4 to cs7, a
-    /// quarter.
+    /// Best effort, the whole rate; le and cs1, a sixteenth; cs2, cs3, af21, af31 and af41, a half; ef, va and cs4 to
+    /// cs7, a quarter.
     Diffserv4,
-    /// le, the whole rate; cs1 and af11, 7/8 of it; best effort, 7/8 of that, and so on; cs3, af31 and af41; af21; cs2; ef, va, cs4
-    /// and cs5; cs6 and cs7.
+    /// le, the whole rate; cs1 and af11, 7/8 of it; best effort, 7/8 of that, and so on; cs3, af31 and af41; af21; cs2;
+    /// ef, va, cs4 and cs5; cs6 and cs7.
     Diffserv8,
     /// One for the three upper bits of the code point each, of which cs0 has the whole rate, cs1 7/8 of it, and so on.
     Precedence,

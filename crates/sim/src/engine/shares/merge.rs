@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// When something was offered to the trunk, what caused it, and the flow that it belongs to: the order in which one engine
-/// would have offered it.
+/// When something was offered to the trunk, what caused it, and the flow that it belongs to: the order in which one
+/// engine would have offered it.
 type Order = (Time, u64, usize);
 
 /// What shares have offered, in order.
@@ -50,7 +50,8 @@ impl Merge {
         }
     }
 
-    /// Counts the events of shares that are the same event of the whole run: packets that leave a link at the same instant.
+    /// Counts the events of shares that are the same event of the whole run: packets that leave a link at the same
+    /// instant.
     pub fn count_simultaneous(&mut self, shares: &mut [Share<'_>]) {
         self.instants.clear();
         for share in shares {

@@ -1,10 +1,11 @@
 //! One run on several threads: its flows are dealt out in shares, which meet in one link.
 //!
-//! What enters that link, the trunk, comes out no sooner than the delay of the trunk later. So for that long each share can
-//! run without knowing what the others do. Then what all of them have offered to the trunk is put in the order in which one
-//! engine would have offered it, its queue decides about every packet, and the shares go on with what was not dropped. Each
-//! share is an [`Engine`] over its flows, in which the trunk has [its queue elsewhere](dumbbell_path::Offered); the queue
-//! itself is in the engine of the whole run, which takes the samples and makes the tables, but has no flows until the end.
+//! What enters that link, the trunk, comes out no sooner than the delay of the trunk later. So for that long each share
+//! can run without knowing what the others do. Then what all of them have offered to the trunk is put in the order in
+//! which one engine would have offered it, its queue decides about every packet, and the shares go on with what was not
+//! dropped. Each share is an [`Engine`] over its flows, in which the trunk has [its queue
+//! elsewhere](dumbbell_path::Offered); the queue itself is in the engine of the whole run, which takes the samples and
+//! makes the tables, but has no flows until the end.
 
 mod merge;
 mod share;

@@ -16,7 +16,8 @@ use crate::{Bounds, Growth, MemoryExceeded, RunError, tables};
 use dumbbell_path::{Link, Media, Offered};
 use dumbbell_units::Time;
 
-/// Of the causes of offers at the same instant, the arrivals of packets come before the turns of flows, the lower medium first.
+/// Of the causes of offers at the same instant, the arrivals of packets come before the turns of flows, the lower
+/// medium first.
 const TURNS: u64 = 1 << 63;
 /// And of the arrivals of ACKs from the same medium, the one that left for the earlier cause.
 const CAUSES_OF_ACKS: u64 = 1 << 8;
@@ -119,8 +120,8 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// [`medium_event`](Events::medium_event) for the link from which ACKs come to several senders: at the same instant they
-    /// come in the order in which they left, and so does what they let into the trunk.
+    /// [`medium_event`](Events::medium_event) for the link from which ACKs come to several senders: at the same instant
+    /// they come in the order in which they left, and so does what they let into the trunk.
     fn deliver_acks(&mut self, medium: usize, number: u64, packet: &mut Packet) {
         let now = self.engine.now;
         while let Some(link) = self.engine.media.link_mut(medium)

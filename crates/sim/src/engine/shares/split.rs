@@ -122,9 +122,9 @@ impl Split {
         Ok(())
     }
 
-    /// Every flow passes the trunk once, and comes to it over links of its own or straight from its sender. Where several of
-    /// these get their ACKs from the same link, it returns that link: then all of them must have the same ways, so that ACKs
-    /// come in the order in which they left their receivers.
+    /// Every flow passes the trunk once, and comes to it over links of its own or straight from its sender. Where
+    /// several of these get their ACKs from the same link, it returns that link: then all of them must have the same
+    /// ways, so that ACKs come in the order in which they left their receivers.
     fn check_ways(&self, scenario: &Scenario) -> Result<Option<usize>, Unsplit> {
         let mut first: Option<&Flow> = None;
         for (number, flow) in scenario.flows.iter().enumerate() {
@@ -146,8 +146,8 @@ impl Split {
         Ok(first.and_then(|flow| flow.reverse.last()).copied())
     }
 
-    /// The parts of the run for so many shares, or fewer where there are fewer flows, or more than any machine has cores for.
-    /// Flows are dealt out in turn.
+    /// The parts of the run for so many shares, or fewer where there are fewer flows, or more than any machine has
+    /// cores for. Flows are dealt out in turn.
     pub(super) fn parts(&self, scenario: &Scenario, shares: usize) -> Vec<Part> {
         let shares = shares.min(MOST_SHARES).clamp(1, scenario.flows.len().max(1));
         (0..shares).map(|place| self.part(scenario, place, shares)).collect()

@@ -117,7 +117,8 @@ impl QuicSender {
         self.end_recovery();
     }
 
-    /// Acknowledges the packets of an ACK and takes its RTT sample. Returns how many of them were sent after recovery began.
+    /// Acknowledges the packets of an ACK and takes its RTT sample. Returns how many of them were sent after recovery
+    /// began.
     fn acknowledge_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
         let newest = self.sent.get(largest).filter(|sent| sent.fate == Fate::InFlight).map(|sent| sent.at.sent_us);
         let grew_by = match self.told.continued_by(&ack.ranges) {
@@ -227,8 +228,8 @@ impl QuicSender {
     /// Ends the recovery period if the ACK does: it acknowledges a packet that was sent after the period began (section
     /// 7.3.2).
     ///
-    /// For a controller with full control the period lasts to the end of this ACK. BBR judges STARTUP in recovery, at the
-    /// end of a round that begins with the first loss, as the period does: both end with the same ACK.
+    /// For a controller with full control the period lasts to the end of this ACK. BBR judges STARTUP in recovery, at
+    /// the end of a round that begins with the first loss, as the period does: both end with the same ACK.
     pub(super) fn end_recovery(&mut self) {
         if !std::mem::take(&mut self.recovery_ends) {
             return;

@@ -29,9 +29,9 @@ impl EcnValidation {
         self.codepoint
     }
 
-    /// An ACK acknowledges `packets` new packets that were sent with the bits, the largest number it tells of is `largest`.
-    /// Returns how many marks it adds. Counts that cannot be true end the use of ECN; an ACK that was overtaken is not
-    /// looked at.
+    /// An ACK acknowledges `packets` new packets that were sent with the bits, the largest number it tells of is
+    /// `largest`. Returns how many marks it adds. Counts that cannot be true end the use of ECN; an ACK that was
+    /// overtaken is not looked at.
     #[inline]
     pub fn on_ack(&mut self, ack: &QuicAck, largest: u32, packets: u32) -> u32 {
         if self.codepoint == Ecn::NotEct || self.largest.is_some_and(|before| largest <= before) {

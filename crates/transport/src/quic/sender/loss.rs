@@ -103,8 +103,8 @@ impl QuicSender {
         }
     }
 
-    /// Forgets packets that are acknowledged or lost. A late ACK for a lost one is recognised for three probe timeouts, which
-    /// is how long a closing connection waits for late packets (RFC 9000, section 10.2).
+    /// Forgets packets that are acknowledged or lost. A late ACK for a lost one is recognised for three probe timeouts,
+    /// which is how long a closing connection waits for late packets (RFC 9000, section 10.2).
     #[inline]
     pub(super) fn forget_settled(&mut self) {
         if self.sent.has_lost() {
@@ -114,8 +114,8 @@ impl QuicSender {
         self.view.snd_una = u64::from(self.sent.first());
     }
 
-    /// Reacts to the losses of [`QuicSender::detect_losses`]: a congestion event, or the minimum window when congestion is
-    /// persistent (`OnPacketsLost`, sections 7.3.2 and 7.6).
+    /// Reacts to the losses of [`QuicSender::detect_losses`]: a congestion event, or the minimum window when congestion
+    /// is persistent (`OnPacketsLost`, sections 7.3.2 and 7.6).
     pub(super) fn on_losses(&mut self, losses: Losses) {
         let Losses { oldest, newest, count, are_persistent } = losses;
         if newest < self.recovery_end {
@@ -134,9 +134,9 @@ impl QuicSender {
         }
     }
 
-    /// A congestion event other than a loss: marks that an ACK for packet `number` reports (`ProcessECN`; then `marked`), or
-    /// a reduction that the controller asks for. Nothing follows if the packet was sent before the current or last recovery
-    /// period began.
+    /// A congestion event other than a loss: marks that an ACK for packet `number` reports (`ProcessECN`; then
+    /// `marked`), or a reduction that the controller asks for. Nothing follows if the packet was sent before the
+    /// current or last recovery period began.
     pub(super) fn on_congestion(&mut self, number: u32, marked: bool) {
         if number >= self.recovery_end {
             self.begin_reduction(marked);
@@ -162,8 +162,8 @@ impl QuicSender {
         self.control.cwnd_bytes = 0;
         self.set_state(CaState::Loss);
         self.control.cwnd = MINIMUM_WINDOW;
-        // The window of a controller with full control returns when the period ends: not before something that was sent in
-        // it is acknowledged. The others begin slow start at once, as appendix B.8 has it.
+        // The window of a controller with full control returns when the period ends: not before something that was sent
+        // in it is acknowledged. The others begin slow start at once, as appendix B.8 has it.
         self.recovery_end = if self.full_control { self.sent.next_number() } else { 0 };
     }
 

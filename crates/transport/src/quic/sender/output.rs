@@ -37,7 +37,8 @@ impl QuicSender {
         }
     }
 
-    /// Whether a packet may leave now, for which all is [prepared](Self::prepare): a probe, or what pacing and windows allow.
+    /// Whether a packet may leave now, for which all is [prepared](Self::prepare): a probe, or what pacing and windows
+    /// allow.
     #[inline]
     pub(in crate::quic) fn may_transmit(&mut self, now: Time) -> bool {
         self.established && (self.timers.has_probe() || self.may_send(now))
@@ -75,8 +76,8 @@ impl QuicSender {
         true
     }
 
-    /// Whether the congestion window lets a packet leave; in recovery, where the controller wants it, in proportion to what
-    /// is delivered.
+    /// Whether the congestion window lets a packet leave; in recovery, where the controller wants it, in proportion to
+    /// what is delivered.
     #[inline]
     fn window_allows(&self) -> bool {
         let window = self.window_bytes();

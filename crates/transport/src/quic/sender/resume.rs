@@ -1,8 +1,8 @@
 //! Remembered paths: what careful resume (RFC 9959) does to the window and the pacing rate.
 //!
 //! Controllers know nothing of it. Those that leave reductions to the transport have their window set, and do not grow
-//! while the jump lasts. Those with full control keep their model: their window and rate are replaced during the jump, and
-//! bounded during the retreat.
+//! while the jump lasts. Those with full control keep their model: their window and rate are replaced during the jump,
+//! and bounded during the retreat.
 
 use super::QuicSender;
 use super::loss::MINIMUM_WINDOW;
@@ -15,7 +15,8 @@ impl QuicSender {
         self.resume.phase()
     }
 
-    /// Jumps to half of the remembered window if the path is known again, and there is more to send than the window allows.
+    /// Jumps to half of the remembered window if the path is known again, and there is more to send than the window
+    /// allows.
     #[inline]
     pub(super) fn resume_if_known(&mut self) {
         if self.resume.phase() == Phase::Reconnaissance

@@ -65,8 +65,8 @@ impl Timers {
 }
 
 impl QuicSender {
-    /// Length of the timeout. It is at least one unit of the clock: a shorter one would expire again and again at the same
-    /// instant.
+    /// Length of the timeout. It is at least one unit of the clock: a shorter one would expire again and again at the
+    /// same instant.
     pub(super) fn timeout_us(&self) -> u64 {
         let quic = self.quic();
         let max_ack_delay_us = match quic.timeout {

@@ -1,8 +1,8 @@
 //! Two ways to move a sender in a test.
 //!
 //! [`Scripted`] hears only the ACKs a test writes by hand, at the times the test gives. [`Pair`] joins the sender to a
-//! real receiver by a pipe in virtual time: a first-in-first-out transmitter, a delay each way, and a script that decides
-//! the fate of every packet. Both check the counters of the sender against its scoreboard after every event.
+//! real receiver by a pipe in virtual time: a first-in-first-out transmitter, a delay each way, and a script that
+//! decides the fate of every packet. Both check the counters of the sender against its scoreboard after every event.
 
 use crate::{Ack, AdvertisedWindow, Handshake, Receiver, SackBlock, Segment, Sender, Timestamp, TransportConfig};
 use dumbbell_cc_contract::{CaState, Control, Controller, Event, RateSample, View};
@@ -85,7 +85,8 @@ impl Controller for Fixed {
     }
 }
 
-/// Checks the counters of a sender against its scoreboard: in flight is what the flags of every segment say is in flight.
+/// Checks the counters of a sender against its scoreboard: in flight is what the flags of every segment say is in
+/// flight.
 pub fn assert_consistent(sender: &Sender) {
     let view = sender.view();
     let control = sender.control();

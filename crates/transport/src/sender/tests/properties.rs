@@ -1,7 +1,7 @@
 //! What holds whatever the network does and whoever governs the window.
 //!
-//! The network is drawn at random: each of the first transmissions may be lost, delayed or marked, each of the first ACKs
-//! lost, delayed or held. After every event [`Pair`] compares the sender's counters with its scoreboard and counts
+//! The network is drawn at random: each of the first transmissions may be lost, delayed or marked, each of the first
+//! ACKs lost, delayed or held. After every event [`Pair`] compares the sender's counters with its scoreboard and counts
 //! deliveries; here the stream has to arrive, once and in order.
 
 use super::harness::*;

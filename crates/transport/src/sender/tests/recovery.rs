@@ -25,7 +25,8 @@ fn nth_ack(n: u32) -> Time {
     at(100 + 2 * u64::from(n))
 }
 
-/// Dup ACKs 1 to `count` for segment 0; gives for each the segments in flight before the sender answered, and its answer.
+/// Dup ACKs 1 to `count` for segment 0; gives for each the segments in flight before the sender answered, and its
+/// answer.
 fn hear_dupacks(script: &mut Scripted, count: u32) -> Vec<(u32, Vec<u32>)> {
     (1..=count)
         .map(|n| {
@@ -350,8 +351,8 @@ fn a_lost_last_segment_is_repaired_by_a_probe_and_reduces_the_window_once() {
     pair.write_at(START, 10, MSS);
     pair.write_at(at(1_000), 1, MSS);
     pair.run_to_completion(ms(10_000));
-    // The ACK of the other nine arrives after 40 ms. Two round trips plus 200 ms exceed the retransmission timeout, which
-    // bounds the probe's.
+    // The ACK of the other nine arrives after 40 ms. Two round trips plus 200 ms exceed the retransmission timeout,
+    // which bounds the probe's.
     assert_eq!(pair.transmissions_ms(9), [0, 40 + 240]);
     let stats = pair.sender.stats();
     assert_eq!((stats.probe_count, stats.rto_count), (1, 0));
@@ -458,7 +459,8 @@ fn an_outstanding_probe_does_not_postpone_the_timeout() {
     script.sender.control.cwnd = 20;
     assert_eq!(script.write(1), [10]);
     assert_eq!(script.sender.timer.pending(), Pending::Probe);
-    // The second probe's turn comes after two round trips: there is none. The timeout of segment 0, sent at 0, was over.
+    // The second probe's turn comes after two round trips: there is none. The timeout of segment 0, sent at 0, was
+    // over.
     assert_eq!(script.sender.timer.at(), at(602));
     assert!(script.advance_to(at(602)).is_empty());
     assert_eq!(script.sender.timer.at(), at(603), "at once");

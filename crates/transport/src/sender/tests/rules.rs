@@ -228,7 +228,8 @@ fn in_ns3_copies_in_flight_take_room_in_the_receive_window_from_repairs() {
         }
         sent
     };
-    // Of ten segments four have arrived and one is lost; with five copies ten are in flight, which is all of the window.
+    // Of ten segments four have arrived and one is lost; with five copies ten are in flight, which is all of the
+    // window.
     assert_eq!(sent_in_recovery(RecoveryRule::Linux), [0, 4, 5, 7, 8, 9]);
     assert_eq!(sent_in_recovery(RecoveryRule::Ns3), [0, 4, 5, 7, 8]);
 }

@@ -225,8 +225,8 @@ fn an_interval_shorter_than_the_smallest_round_trip_is_invalid() {
         script.ack(at(150 + 2 * n), 0, &[(2, 2 + n as u32)]);
     }
     assert_eq!(script.sender.board.get(0).sent.us(), at(156).as_micros());
-    // Originals arrive 10 ms after their segments were sent again, with echoes that do not tell; round trips are measured
-    // by others that arrive with them.
+    // Originals arrive 10 ms after their segments were sent again, with echoes that do not tell; round trips are
+    // measured by others that arrive with them.
     for (time, ack, sacks) in [(166, 1, [(8, 9), (2, 5)].as_slice()), (176, 5, &[(8, 10)])] {
         script.now = at(time);
         let ack = script.ack_of(ack, sacks);

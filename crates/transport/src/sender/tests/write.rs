@@ -50,8 +50,8 @@ fn without_sack_a_long_recovery_ends_at_the_buffer() {
         most
     };
     assert!(send(SendBufferSize::Unlimited) > 400);
-    // 100 segments of 2304 bytes, twice, are used up by 202 segments that leave alone and take 2280. One buffer goes beyond,
-    // and what leaves of it while it is filled.
+    // 100 segments of 2304 bytes, twice, are used up by 202 segments that leave alone and take 2280. One buffer goes
+    // beyond, and what leaves of it while it is filled.
     let most = send(SendBufferSize::Autotuning);
     assert!((202..300).contains(&most), "{most}");
 }
@@ -62,8 +62,8 @@ fn a_fixed_buffer_has_twice_the_bytes_that_were_asked_for_and_does_not_grow() {
     pair.service = Duration::from_micros(500);
     pair.write_forever();
     pair.run_until(at(1));
-    // Who writes into a window that is open sends what it writes, until the first call of 128 KiB has ended: then everything has
-    // left, and there is no room to begin another buffer.
+    // Who writes into a window that is open sends what it writes, until the first call of 128 KiB has ended: then
+    // everything has left, and there is no room to begin another buffer.
     let first = pair.sender.view().packets_out;
     assert_eq!((first, pair.sender.queued_segments()), (91, 0));
     assert_eq!(pair.sent.iter().map(|sent| sent.segment.len).max(), Some(1_448));
