@@ -15,7 +15,7 @@ from dumbbell import _core, experiment, storage
 from dumbbell.batches import ALL_TABLES, BATCHES, SUMMARIES, Archive
 from dumbbell.commits import Commits
 from dumbbell.experiment import Source
-from dumbbell.grounds import LINUX, SIMULATOR, Linux, On, ground
+from dumbbell.grounds import SIMULATED, Ground, On, ground
 from dumbbell.live import Live
 from dumbbell.memory import Size
 from dumbbell.meta import shown_as
@@ -67,9 +67,7 @@ def run(
     points = experiment.load(source, set=set, seed=seed).points
     if len(points) != 1:
         raise ValueError(f"the experiment has {len(points)} points; use dumbbell.sweep")
-    linux = ground(on)
-    _check_threads(threads, linux, plain)
-    with closing(run_points(points, max_memory=max_memory, linux=linux, threads=threads, plain=plain)) as results:
+    with closing(run_points(points, max_memory=max_memory, ground=ground(on, threads, plain))) as results:
         return next(results)[1]
 
 
@@ -130,10 +128,8 @@ def sweep(
         max_memory=max_memory,
         out=folder,
         progress=progress,
-        linux=ground(on),
+        ground=ground(on, threads, plain),
         client=client,
-        threads=threads,
-        plain=plain,
         others=others,
         verify=verify,
     )
@@ -150,15 +146,12 @@ class Sweep:
         out: Path | None,
         progress: bool | None,
         max_memory: Size | None = None,
-        linux: Linux | None = None,
+        ground: Ground = SIMULATED,
         client: Client | None = None,
-        threads: int = 1,
-        plain: bool = False,
         others: Others = "refuse",
         verify: float = 0.0,
     ) -> None:
-        _check_threads(threads, linux, plain)
-        if client is not None and (linux is not None or jobs is not None or threads != 1 or plain):
+        if client is not None and (ground != SIMULATED or jobs is not None):
             raise ValueError(
                 "a cluster runs the simulator, on all threads of its workers: leave out `on`, `jobs`, `threads` and "
                 "`plain`"
@@ -167,10 +160,8 @@ class Sweep:
             raise ValueError(f"verify={verify}: a share from 0 to 1 of what a cluster runs")
         self.points = points
         self._client = client
-        self._linux = linux
+        self._ground = ground
         self._jobs = jobs
-        self._threads = threads
-        self._plain = plain
         self._others = others
         self._verify = verify
         self._max_memory = max_memory
@@ -226,7 +217,7 @@ class Sweep:
         """The index of every point and its result; ``give`` says whether those on disk are wanted, too."""
         self.finished = self.committed = 0
         held = nullcontext() if self._out is None else storage.claimed(self._out, SWEEP)
-        self._live = None if self._linux is None else Live()
+        self._live = self._ground.watch()
         bar = progress_bar(len(self.points), show=self._progress, what=self._live or "simulating")
         with held, bar as advance, closing(Commits(self._archive, summaries, self._count_committed)) as commits:
             for index, result in self._points(commits, give):
@@ -246,9 +237,7 @@ class Sweep:
     def _run_here(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
         points = [self.points[index] for index in todo]
         idle = commits.commit_if_due
-        running = run_points(
-            points, self._jobs, self._max_memory, self._linux, self._live, idle, self._threads, self._plain
-        )
+        running = run_points(points, self._jobs, self._max_memory, self._ground, self._live, idle)
         with closing(running):
             for position, result in running:
                 commits.add(result)
@@ -342,8 +331,7 @@ class Sweep:
 
     def _fits(self, meta: Meta, wanted: Container[str]) -> bool:
         """Whether a point that is stored is one of this sweep, on its ground."""
-        ground = SIMULATOR if self._linux is None else LINUX
-        return meta.content_hash in wanted and meta.ground == ground
+        return meta.content_hash in wanted and meta.ground == self._ground.name
 
     def _shown(self, index: int, result: Result) -> Result:
         """A stored result with the settings that its point has in this sweep."""
@@ -370,17 +358,6 @@ class Sweep:
         except (ResultError, OutputError) as error:
             _warn(error.problem if isinstance(error, ResultError) else str(error))
         return None
-
-
-def _check_threads(threads: int, linux: Linux | None, plain: bool) -> None:
-    if plain and linux is not None:
-        raise ValueError("plain=True: the kernel carries packets as it does")
-    if plain and threads > 1:
-        raise ValueError(f"threads={threads}: a plain run takes one thread")
-    if threads < 1:
-        raise ValueError(f"threads={threads}: a run takes at least one thread")
-    if threads > 1 and linux is not None:
-        raise ValueError(f"threads={threads}: a run on the kernel has no threads of its own")
 
 
 def _warn(problem: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias
 
 from dumbbell import _core
 
@@ -26,6 +26,66 @@ SIMULATOR = "simulator"
 LINUX = "linux"
 
 
+class Ground(Protocol):
+    """What runs points of experiments."""
+
+    name: ClassVar[str]
+    """What results call it."""
+    is_alone: ClassVar[bool]
+    """Whether runs at the same time would disturb each other."""
+
+    @property
+    def threads(self) -> int:
+        """Threads that a run takes."""
+
+    @property
+    def takes_processes(self) -> bool:
+        """Whether runs of classes in Python may go to processes of their own."""
+
+    def watch(self) -> Live | None:
+        """What sees how far a run is, where that takes time to tell of."""
+
+    def run(
+        self, point: _core.Point, cancel: _core.CancelToken, max_memory: int | None, live: Live | None = None
+    ) -> Result:
+        """Runs a point; ``live`` is what :meth:`watch` has given."""
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """The engine, in virtual time."""
+
+    threads: int = 1
+    """Threads of each run."""
+    plain: bool = False
+    """Whether packets are carried one by one, through the general code alone."""
+
+    name: ClassVar[str] = SIMULATOR
+    is_alone: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.plain and self.threads > 1:
+            raise ValueError(f"threads={self.threads}: a plain run takes one thread")
+        if self.threads < 1:
+            raise ValueError(f"threads={self.threads}: a run takes at least one thread")
+
+    @property
+    def takes_processes(self) -> bool:
+        """A plain run is one of this process."""
+        return not self.plain
+
+    def watch(self) -> None:
+        """Nothing: runs are over before anybody could look."""
+
+    def run(
+        self, point: _core.Point, cancel: _core.CancelToken, max_memory: int | None, live: Live | None = None
+    ) -> Result:
+        """Simulates a point."""
+        from dumbbell import parallel
+
+        return parallel.run_point(point, cancel, max_memory, self.threads, self.plain)
+
+
 @dataclass(frozen=True)
 class Linux:
     """The running kernel's TCP."""
@@ -35,6 +95,32 @@ class Linux:
     sysctl: Mapping[str, str] = field(default_factory=dict)
     """Sysctls of the hosts' network namespaces, such as ``{"net.ipv4.tcp_wmem": "4096 16384 4194304"}``."""
 
+    name: ClassVar[str] = LINUX
+    is_alone: ClassVar[bool] = True
+    takes_processes: ClassVar[bool] = False
+    threads: ClassVar[int] = 1
+
+    def watch(self) -> Live:
+        """How far a run is, and what its flows get."""
+        from dumbbell.live import Live
+
+        return Live()
+
+    def run(
+        self, point: _core.Point, cancel: _core.CancelToken, max_memory: int | None, live: Live | None = None
+    ) -> Result:
+        """Runs a point until an attempt is good; raises :class:`VoidRunError` when none is."""
+        attempts: tuple[Result, ...] = ()
+        while len(attempts) <= self.retries:
+            result = _attempt(point, self, cancel, max_memory, None if live is None else live.begin())
+            if not result.meta.void:
+                return replace(result, void_attempts=attempts)
+            attempts = (*attempts, result)
+        raise VoidRunError(attempts)
+
+
+SIMULATED = Simulator()
+"""The simulator with its defaults."""
 
 On: TypeAlias = Literal["simulator", "sim", "linux"] | Linux
 """A ground, by its name or with its settings."""
@@ -54,32 +140,19 @@ class VoidRunError(Exception):
         )
 
 
-def ground(on: On) -> Linux | None:
-    """The settings of the kernel's ground; ``None`` for the simulator."""
-    if isinstance(on, Linux):
-        return on
+def ground(on: On, threads: int = 1, plain: bool = False) -> Ground:
+    """The ground of that name, or with these settings; ``threads`` and ``plain`` are the simulator's."""
     if on in (SIMULATOR, "sim"):
-        return None
-    if on == LINUX:
-        return Linux()
-    raise ValueError(f"on={on!r}: there are 'sim' and 'linux'")
-
-
-def run_on_linux(
-    point: _core.Point,
-    linux: Linux,
-    cancel: _core.CancelToken,
-    max_memory: int | None,
-    live: Live | None = None,
-) -> Result:
-    """Runs a point until an attempt is good; raises :class:`VoidRunError` when none is."""
-    attempts: tuple[Result, ...] = ()
-    while len(attempts) <= linux.retries:
-        result = _attempt(point, linux, cancel, max_memory, None if live is None else live.begin())
-        if not result.meta.void:
-            return replace(result, void_attempts=attempts)
-        attempts = (*attempts, result)
-    raise VoidRunError(attempts)
+        return Simulator(threads, plain)
+    if on != LINUX and not isinstance(on, Linux):
+        raise ValueError(f"on={on!r}: there are 'sim' and 'linux'")
+    if plain:
+        raise ValueError("plain=True: the kernel carries packets as it does")
+    if threads < 1:
+        raise ValueError(f"threads={threads}: a run takes at least one thread")
+    if threads > 1:
+        raise ValueError(f"threads={threads}: a run on the kernel has no threads of its own")
+    return on if isinstance(on, Linux) else Linux()
 
 
 def _attempt(

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from dumbbell import _core, guard, memory, own
-from dumbbell.grounds import LINUX, SIMULATOR, Linux, run_on_linux
+from dumbbell.grounds import LINUX, SIMULATED, SIMULATOR, Ground
 from dumbbell.live import Live
 from dumbbell.pieces import Pieces
 from dumbbell.results import Meta, Result
@@ -119,28 +119,24 @@ def run_points(
     points: Sequence[_core.Point],
     jobs: int | None = None,
     max_memory: memory.Size | None = None,
-    linux: Linux | None = None,
+    ground: Ground = SIMULATED,
     live: Live | None = None,
     idle: Callable[[], None] = lambda: None,
-    threads: int = 1,
-    plain: bool = False,
 ) -> Generator[tuple[int, Result]]:
-    """Simulates ``jobs`` points at a time, yielding index and result as they finish.
+    """Runs ``jobs`` points at a time on a ground, yielding index and result as they finish.
 
-    Each run takes ``threads``; by default there are as many runs at a time as keep all cores busy.
-
-    With ``linux`` they run on the kernel, one after the other: at the same time they would disturb each other. ``live``
-    sees how far each of them is.
+    By default there are as many runs at a time as keep all cores busy; one, where they would disturb each other.
+    ``live``, which the ground has given, sees how far each of them is.
 
     At most two points a job are under way or waiting to be taken, so memory does not grow with the sweep. Leaving
     the iterator early, by an exception or an interrupt, stops the points under way. Each run may take ``max_memory``,
     by default its part of :data:`dumbbell.memory.SHARE` of the machine. ``idle`` is called now and then while no result
     comes.
     """
-    at_once = jobs or max(1, (os.cpu_count() or 1) // threads)
+    at_once = jobs or max(1, (os.cpu_count() or 1) // ground.threads)
     own.check_not_loading()
-    workers = 1 if linux is not None else min(at_once, max(1, len(points)))
-    processes = _processes(points, workers) if linux is None and not plain else None
+    workers = 1 if ground.is_alone else min(at_once, max(1, len(points)))
+    processes = _processes(points, workers) if ground.takes_processes else None
     limit = memory.limit_of_a_run(max_memory, workers)
     cancel = _core.CancelToken()
     patience = guard.Patience(limit and limit * workers)
@@ -154,10 +150,8 @@ def run_points(
                 index, point = entry
                 if processes is not None:
                     future = executor.submit(processes.run, point, limit)
-                elif linux is None:
-                    future = executor.submit(run_point, point, cancel, limit, threads, plain)
                 else:
-                    future = executor.submit(run_on_linux, point, linux, cancel, limit, live)
+                    future = executor.submit(ground.run, point, cancel, limit, live)
                 pending[future] = index
                 future.add_done_callback(done.put)
             if not pending:

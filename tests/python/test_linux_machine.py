@@ -141,7 +141,7 @@ def test_a_run_tells_how_far_it_is_and_what_its_flows_get() -> None:
         live = Live()
         with ThreadPoolExecutor(1) as executor:
             cancel = _core.CancelToken()
-            running = executor.submit(grounds.run_on_linux, point, db.Linux(retries=0), cancel, None, live)
+            running = executor.submit(db.Linux(retries=0).run, point, cancel, None, live)
             seen = []
             while not running.done():
                 seen.append(str(live))

@@ -158,7 +158,7 @@ def _on_both_grounds(
         fail("compare --on takes two grounds and one file: dumbbell compare --on sim,linux FILE")
     retries, sysctls = kernel
     # Both before the first runs: a mistake in the second one costs no time.
-    linuxes = [options.linux(ground, retries, sysctls if ground == "linux" else None) for ground in grounds]
+    made = [options.ground(ground, retries, sysctls if ground == "linux" else None) for ground in grounds]
     chosen, seed = replaced
     loaded = options.load(Path(arguments[0]), set=chosen, seed=seed)
     if len(loaded.points) != 1:
@@ -167,7 +167,7 @@ def _on_both_grounds(
     for folder in folders:
         check_out(loaded, folder)
     first, second = (
-        run_point(loaded, limits._replace(linux=linux), folder) for linux, folder in zip(linuxes, folders, strict=True)
+        run_point(loaded, limits._replace(ground=ground), folder) for ground, folder in zip(made, folders, strict=True)
     )
     return (name(first), first), (name(second), second)
 

@@ -13,13 +13,13 @@ import typer
 from dumbbell import experiment
 from dumbbell.commands import completion
 from dumbbell.console import fail
+from dumbbell.grounds import LINUX, SIMULATED, SIMULATOR, Ground, Linux, Simulator
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from dumbbell import _core
     from dumbbell.api import Others
-    from dumbbell.grounds import Linux
 
 OPTIONS = "the options"
 """Where messages find what is wrong in an experiment that was given by options."""
@@ -97,10 +97,8 @@ class Limits(NamedTuple):
 
     jobs: int | None
     max_memory: int | None
-    linux: Linux | None = None
+    ground: Ground = SIMULATED
     client: Client | None = None
-    threads: int = 1
-    plain: bool = False
     others: Others = "refuse"
     verify: float = 0.0
 
@@ -157,17 +155,18 @@ def several(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def linux(on: str, retries: int, sysctls: list[str] | None) -> Linux | None:
-    """The settings of the kernel's ground; ``None`` for the simulator."""
-    from dumbbell.grounds import Linux, ground
-
-    try:
-        if ground(on) is None:  # type: ignore[arg-type]
-            if sysctls:
-                fail("--sysctl goes with --on linux")
-            return None
-    except ValueError:
+def ground(on: str, retries: int, sysctls: list[str] | None, *, threads: int = 1, plain: bool = False) -> Ground:
+    """The ground that ``--on`` names, with the settings of other options."""
+    if plain and threads != 1:
+        fail("a --plain run takes one thread: leave out --threads")
+    if on in ("sim", SIMULATOR):
+        if sysctls:
+            fail("--sysctl goes with --on linux")
+        return Simulator(threads, plain)
+    if on != LINUX:
         fail(f"--on {on}: choose sim or linux")
+    if threads != 1 or plain:
+        fail(f"{'--plain' if plain else '--threads'} goes with the simulator: leave it out, or --on linux")
     return Linux(retries=retries, sysctl=split(sysctls, "--sysctl", "NAME=VALUE, such as --sysctl net.ipv4.tcp_sack=0"))
 
 
@@ -199,7 +198,7 @@ def cluster(address: str | None, limits: Limits) -> Iterator[Limits]:
             fail("--verify goes with --cluster: leave it out")
         yield limits
         return
-    if limits.jobs is not None or limits.linux is not None or limits.threads != 1 or limits.plain:
+    if limits.jobs is not None or limits.ground != SIMULATED:
         fail(
             "--cluster runs the simulator, on all threads of its workers: leave out --jobs, --threads, --plain and --on"
         )

@@ -55,16 +55,10 @@ def run(
     limits = Limits(
         jobs,
         options.size(max_memory),
-        options.linux(on, retries, sysctls),
-        threads=threads,
-        plain=plain,
+        options.ground(on, retries, sysctls, threads=threads, plain=plain),
         others=options.others(keep=keep, rerun=rerun),
         verify=options.share(verify),
     )
-    if limits.linux is not None and (threads != 1 or plain):
-        fail(f"{'--plain' if plain else '--threads'} goes with the simulator: leave it out, or --on linux")
-    if plain and threads != 1:
-        fail("a --plain run takes one thread: leave out --threads")
     # All files are read before the first runs: a mistake in the last one costs no time.
     experiments = [(path, options.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
     if plot and out is None:

@@ -38,7 +38,7 @@ def run_one(name: str | None, loaded: _core.Experiment, limits: Limits, output: 
     def advise(say: Callable[[], str]) -> None:
         interrupts.advise(None if out is None else say)
 
-    if limits.threads > 1 and not output.quiet:
+    if limits.ground.threads > 1 and not output.quiet:
         _tell_threads(loaded.points)
     command = shlex.join(["dumbbell", *sys.argv[1:]])
     result: Result | SweepResult

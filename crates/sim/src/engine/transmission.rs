@@ -67,13 +67,16 @@ impl Engine<'_> {
         let mut next = Some(first);
         let mut until_check = BURSTS_PER_CHECK;
         while let Some(burst) = next {
-            if !self.transmit_together(index, hop, &burst) {
-                self.transmit_each(index, hop, burst);
+            if !self.transmit_together(index, hop, &burst) && self.transmit_each(index, hop, burst) {
+                return;
             }
             let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends else { return };
             until_check -= 1;
             if until_check == 0 {
-                let under_way = self.media.get(hop.medium()).memory();
+                let under_way = match &self.delays {
+                    Some(delays) if hop.is_delay_leg => delays.memory(),
+                    _ => self.media.get(hop.medium()).memory(),
+                };
                 let is_too_large = sender.memory() + under_way > self.bounds.max_memory;
                 if is_too_large || self.bounds.cancel.load(Ordering::Relaxed) {
                     return self.measure_memory();
@@ -112,9 +115,9 @@ impl Engine<'_> {
     }
 
     /// Has the packets of a burst enter their first hop one by one, and tells the sender when the last one will have
-    /// left it, as far as that is known.
+    /// left it, as far as that is known. Returns whether the run has to stop.
     #[inline(never)]
-    fn transmit_each(&mut self, index: usize, hop: Hop, burst: Burst) {
+    fn transmit_each(&mut self, index: usize, hop: Hop, burst: Burst) -> bool {
         let (flow, kind) = (flow_number(index), self.flows[index].data);
         let Route { forward_rest, header, .. } = *self.routes.of(index);
         let mut accepted = 0;
@@ -125,13 +128,13 @@ impl Engine<'_> {
             accepted += packets;
             departs.unwrap_or(now)
         });
-        let Flow { ends: Endpoints::Tcp { sender, .. }, device, .. } = &mut self.flows[index] else { return };
+        let Flow { ends: Endpoints::Tcp { sender, .. }, device, .. } = &mut self.flows[index] else { return true };
         if device.is_some() {
             sender.handed_over_untold(burst.bytes, accepted);
         } else {
             sender.handed_over(burst.bytes, departs);
         }
-        self.must_stop(u64::from(burst.remaining()));
+        self.must_stop(u64::from(burst.remaining()))
     }
 
     pub(super) fn send_syn(&mut self, index: usize) {
