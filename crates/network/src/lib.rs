@@ -11,7 +11,7 @@ mod wiring;
 
 pub use agenda::{Agenda, BusyAgenda, Moment};
 pub use calendar::{Calendar, Place};
-pub use routes::{Entry, Hop, Route, Routes, WayError};
+pub use routes::{DelayLegs, Entry, Hop, Route, Routes, WayError};
 pub use wiring::{
     assign, controller_stream, for_each_link, media, slowest_link, slowest_rate, source_stream, spawned_stream,
     start_of, start_stream, wire,

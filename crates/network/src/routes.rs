@@ -5,6 +5,8 @@ use dumbbell_scenario::Flow;
 
 mod delay_legs;
 
+pub use delay_legs::DelayLegs;
+
 /// The most links of a way: packets count those that are left in 16 bits.
 const MAX_LINKS_OF_A_WAY: usize = u16::MAX as usize;
 

@@ -5,25 +5,35 @@ use super::Routes;
 /// An agenda of so few slots needs no tree, so that a slot for each link costs no more than a calendar for all.
 const MOST_SLOTS_WITHOUT_A_TREE: usize = 2;
 
+/// Links whose packets wait in one calendar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DelayLegs {
+    /// Their numbers.
+    pub links: Vec<usize>,
+    /// The slot of the agenda of media that wakes them: the first behind those of media in which packets wait otherwise,
+    /// which are all that need slots.
+    pub slot: usize,
+}
+
 impl Routes {
-    /// Makes delay legs of the links that do nothing to packets but to delay them, and returns these: what enters any
-    /// of them is to wait in one [calendar](crate::Calendar) for its time to leave. They are numbered behind all media
-    /// in which packets wait otherwise, so that what is due at one instant keeps its order. Links must not change
-    /// afterwards.
-    pub fn take_delay_legs(&mut self, only_delays: impl Fn(usize) -> bool) -> Vec<usize> {
+    /// Makes delay legs of the links that do nothing to packets but to delay them, where there are many of them: what
+    /// enters any of them is to wait in one [calendar](crate::Calendar) for its time to leave. They are numbered behind
+    /// all media in which packets wait otherwise, so that what is due at one instant keeps its order. Links must not
+    /// change afterwards.
+    pub fn take_delay_legs(&mut self, only_delays: impl Fn(usize) -> bool) -> Option<DelayLegs> {
         let media = self.entered.len();
         let (has_duties, is_waited_in) = (self.has_duties(media), self.is_waited_in(media));
         let may_be_leg = |number: usize| only_delays(number) && !has_duties[number];
-        let first = (0..media).rev().find(|&number| is_waited_in[number] && !may_be_leg(number));
-        let first = first.map_or(0, |last| last + 1);
-        let legs: Vec<usize> = (first..media).filter(|&number| is_waited_in[number]).collect();
-        if legs.len() <= MOST_SLOTS_WITHOUT_A_TREE {
-            return Vec::new();
+        let last = (0..media).rev().find(|&number| is_waited_in[number] && !may_be_leg(number));
+        let slot = last.map_or(0, |last| last + 1);
+        let links: Vec<usize> = (slot..media).filter(|&number| is_waited_in[number]).collect();
+        if links.len() <= MOST_SLOTS_WITHOUT_A_TREE {
+            return None;
         }
-        for hop in self.hops_mut().filter(|hop| hop.medium() >= first) {
+        for hop in self.hops_mut().filter(|hop| hop.medium() >= slot) {
             hop.is_delay_leg = true;
         }
-        legs
+        Some(DelayLegs { links, slot })
     }
 
     /// For each medium whether it does more than to carry packets: throughput is measured there, others
@@ -41,17 +51,6 @@ impl Routes {
             }
         }
         has_duties
-    }
-
-    /// So many media there are, by their numbers, up to the last in which packets wait for their time: that are neither
-    /// [passed](Self::shorten) nor [delay legs](Self::take_delay_legs).
-    pub fn media_with_work(&self) -> usize {
-        let media = self.entered.len();
-        let mut has_work = self.is_waited_in(media);
-        for hop in self.hops.iter().filter(|hop| hop.is_delay_leg) {
-            has_work[hop.medium()] = false;
-        }
-        has_work.iter().rposition(|has_work| *has_work).map_or(0, |last| last + 1)
     }
 
     /// For each medium whether packets enter it that do not only [pass](Self::shorten) it.
@@ -80,27 +79,32 @@ impl Routes {
 mod tests {
     use super::super::tests::routes;
 
-    /// The delay legs of ways that all begin with link 0, if all links only delay packets but those in `queues`.
-    fn legs(ways_back: &[&[usize]], queues: &[usize]) -> Vec<usize> {
+    /// The delay legs of ways that all begin with link 0, and their slot, if all links only delay packets but those in
+    /// `queues`.
+    fn legs(ways_back: &[&[usize]], queues: &[usize]) -> Option<(Vec<usize>, usize)> {
         let mut routes = routes(ways_back);
         let legs = routes.take_delay_legs(|number| !queues.contains(&number));
         let is_marked = |number: &usize| routes.hops.iter().any(|hop| hop.medium() == *number && hop.is_delay_leg);
-        assert_eq!((0..9).filter(is_marked).collect::<Vec<_>>(), legs);
-        legs
+        let links = legs.as_ref().map(|legs| legs.links.clone()).unwrap_or_default();
+        assert_eq!((0..9).filter(is_marked).collect::<Vec<_>>(), links);
+        legs.map(|legs| (legs.links, legs.slot))
     }
 
     #[test]
     fn links_that_only_delay_packets_are_delay_legs_behind_all_others() {
-        assert_eq!(legs(&[&[1, 2], &[1, 3], &[1, 4]], &[0, 1]), [2, 3, 4]);
-        assert_eq!(legs(&[&[1, 2], &[1, 3]], &[0, 1]), [0; 0], "two need no calendar");
-        assert_eq!(legs(&[&[5, 2], &[5, 3], &[5, 4]], &[0, 5]), [0; 0], "those with a lower number come first");
-        assert_eq!(legs(&[&[1, 2], &[1, 3], &[1, 4], &[4, 5], &[6], &[7]], &[0, 1]), [2, 3, 4, 5, 6, 7]);
+        assert_eq!(legs(&[&[1, 2], &[1, 3], &[1, 4]], &[0, 1]), Some((vec![2, 3, 4], 2)));
+        assert_eq!(legs(&[&[1, 3], &[1, 4], &[1, 5]], &[0, 1]), Some((vec![3, 4, 5], 2)));
+        assert_eq!(legs(&[&[1, 2], &[1, 3]], &[0, 1]), None, "two need no calendar");
+        assert_eq!(legs(&[&[5, 2], &[5, 3], &[5, 4]], &[0, 5]), None, "those with a lower number come first");
+        let long: [&[usize]; 6] = [&[1, 2], &[1, 3], &[1, 4], &[4, 5], &[6], &[7]];
+        assert_eq!(legs(&long, &[0, 1]), Some((vec![2, 3, 4, 5, 6, 7], 2)));
     }
 
     #[test]
     fn a_link_that_some_pass_and_others_enter_is_no_delay_leg() {
         let mut routes = routes(&[&[1, 2], &[1, 3], &[1], &[4], &[5]]);
         routes.shorten(|number| number > 0, |_| false);
-        assert_eq!(routes.take_delay_legs(|number| number > 0), [2, 3, 4, 5]);
+        let legs = routes.take_delay_legs(|number| number > 0).unwrap();
+        assert_eq!((legs.links, legs.slot), (vec![2, 3, 4, 5], 2));
     }
 }

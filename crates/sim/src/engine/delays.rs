@@ -9,8 +9,8 @@
 use super::Engine;
 use super::memory::PACKETS_PER_CHECK;
 use crate::packet::{Kind, Packet};
-use dumbbell_network::Calendar;
-use dumbbell_path::{Media, Packet as _, Tally};
+use dumbbell_network::{Calendar, DelayLegs};
+use dumbbell_path::{Link, Media, Packet as _, Tally};
 use dumbbell_units::{Duration, Time, claimed};
 
 /// The calendar is made for so many packets of each link.
@@ -18,9 +18,8 @@ const PACKETS_OF_A_LINK: usize = 8;
 
 /// All delay legs of a run.
 pub(super) struct Delays {
-    /// By the numbers of the media; those that are no leg are left out at the end, and empty before it.
+    /// By the numbers of the media; `None` for one that is no leg.
     legs: Vec<Option<Leg>>,
-    /// The slot of the agenda of media that wakes the engine: the first behind those of media that have work.
     slot: usize,
     calendar: Calendar<Waiting>,
 }
@@ -41,17 +40,23 @@ struct Waiting {
 }
 
 impl Delays {
-    /// The delay legs of these numbers, woken by a slot that no medium needs; `None` where there are none.
-    pub fn new(legs: &[usize], slot: usize, media: &Media<Packet>) -> Option<Box<Delays>> {
+    /// Over these links.
+    pub fn new(legs: &DelayLegs, media: &Media<Packet>) -> Delays {
         let mut delays = vec![None; media.len()];
-        for &number in legs {
-            delays[number] = media.link(number)?.only_delay();
+        for &number in &legs.links {
+            delays[number] = media.link(number).and_then(Link::only_delay);
         }
+        let longest = delays.iter().flatten().max().copied().unwrap_or(Duration::ZERO);
         // A packet may enter a leg ahead of its time, by the delay of one link.
-        let longest = delays.iter().flatten().max()?;
-        let calendar = Calendar::new(PACKETS_OF_A_LINK * legs.len(), *longest + *longest);
-        let leg = |delay: Option<Duration>| Some(Leg { delay: delay?, entered: Tally::default() });
-        Some(Box::new(Delays { legs: delays.into_iter().map(leg).collect(), slot, calendar }))
+        let calendar = Calendar::new(PACKETS_OF_A_LINK * legs.links.len(), longest + longest);
+        let leg = |delay| Leg { delay, entered: Tally::default() };
+        let legs_of_all = delays.into_iter().map(|delay| delay.map(leg)).collect();
+        Delays { legs: legs_of_all, slot: legs.slot, calendar }
+    }
+
+    /// The slot of the agenda of media that wakes the engine.
+    pub fn slot(&self) -> usize {
+        self.slot
     }
 
     /// Packets that have entered legs and not left them, of the kind that is asked for.

@@ -44,8 +44,7 @@ impl Engine<'_> {
             }
             Offer::Duplicated { departs } => self.enter_twice(hop, written(), departs),
         };
-        let next = self.settle_medium(hop.medium());
-        self.medium_agenda.advance(hop.medium(), next);
+        self.settle_entered(hop);
         entered
     }
 
@@ -94,29 +93,41 @@ impl Engine<'_> {
         let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
         let mut packet = *packet;
         packet.hops_left -= 1;
-        if hop.is_delay_leg {
-            return self.enter_leg(self.now, hop.medium(), (packet.size, count), |place| *place = packet);
+        if self.enter_together(hop, packet, count) {
+            return self.settle_entered(hop);
         }
-        let mut counts = hop.is_bottleneck;
-        let departures = self.media.link_mut(hop.medium()).and_then(|link| {
-            counts &= !link.decides_late();
-            link.offer_run(self.now, packet, count)
-        });
-        let Some(departures) = departures else {
+        self.send(hop, packet);
+        for _ in 1..count {
+            packet.follow(1);
             self.send(hop, packet);
-            for _ in 1..count {
-                packet.follow(1);
-                self.send(hop, packet);
-            }
-            return;
-        };
+        }
+    }
+
+    /// `count` packets of a run, of which `packet` is the first, enter a hop as one, which is to be
+    /// [settled](Self::settle_entered); false where they have to enter one by one.
+    #[inline(always)]
+    pub(super) fn enter_together(&mut self, hop: Hop, packet: Packet, count: u32) -> bool {
+        if hop.is_delay_leg {
+            self.enter_leg(self.now, hop.medium(), (packet.size, count), |place| *place = packet);
+            return true;
+        }
+        let Some(link) = self.media.link_mut(hop.medium()) else { return false };
+        let Some(departures) = link.offer_run(self.now, packet, count) else { return false };
         let traffic = &mut self.flows[packet.flow as usize].traffic;
-        if counts {
+        if hop.is_bottleneck && !link.decides_late() {
             traffic.count_departures(packet.size, departures, self.measured);
         }
         traffic.drops += u64::from(count - departures.count());
-        let next = self.settle_medium(hop.medium());
-        self.medium_agenda.advance(hop.medium(), next);
+        true
+    }
+
+    /// Packets have entered a hop: counts what it reports, and arms its slot.
+    #[inline(always)]
+    pub(super) fn settle_entered(&mut self, hop: Hop) {
+        if !hop.is_delay_leg {
+            let next = self.settle_medium(hop.medium());
+            self.medium_agenda.advance(hop.medium(), next);
+        }
     }
 
     /// Puts a packet of a receiver on its way. Mostly that is only a delay.

@@ -85,33 +85,17 @@ impl Engine<'_> {
             }
             next = sender.poll_again();
         }
-        if !hop.is_delay_leg {
-            let next = self.settle_medium(hop.medium());
-            self.medium_agenda.advance(hop.medium(), next);
-        }
+        self.settle_entered(hop);
     }
 
     /// Has a burst enter its first hop as one run; false where its packets have to enter one by one.
     #[inline(always)]
     fn transmit_together(&mut self, index: usize, hop: Hop, burst: &Burst) -> bool {
         let route = self.routes.of(index);
-        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, data, .. } = &mut self.flows[index] else {
-            return false;
-        };
+        let Flow { ends: Endpoints::Tcp { sender, .. }, data, .. } = &self.flows[index] else { return false };
         let Some(first) = burst.first_of_alike().filter(|_| !sender.wants_completions()) else { return false };
         let packet = Packet::first_of(burst, flow_number(index), route.forward_rest, route.header, first);
-        let (packet, count) = (packet.of_kind(*data), burst.remaining());
-        if hop.is_delay_leg {
-            self.enter_leg(self.now, hop.medium(), (packet.size, count), |place| *place = packet);
-            return true;
-        }
-        let Some(link) = self.media.link_mut(hop.medium()) else { return false };
-        let Some(departures) = link.offer_run(self.now, packet, count) else { return false };
-        if hop.is_bottleneck && !link.decides_late() {
-            traffic.count_departures(packet.size, departures, self.measured);
-        }
-        traffic.drops += u64::from(count - departures.count());
-        true
+        self.enter_together(hop, packet.of_kind(*data), burst.remaining())
     }
 
     /// Has the packets of a burst enter their first hop one by one, and tells the sender when the last one will have

@@ -123,13 +123,12 @@ impl Network {
     pub fn take_delay_legs(&mut self) {
         let Network { media, routes, .. } = self;
         let only_delays = |number| media.link(number).is_some_and(|link| link.only_delay().is_some());
-        let legs = routes.take_delay_legs(only_delays);
-        self.delays = Delays::new(&legs, routes.media_with_work(), media);
+        self.delays = routes.take_delay_legs(only_delays).map(|legs| Box::new(Delays::new(&legs, media)));
     }
 
     /// So many media may be due: those behind have nothing to do by themselves.
     pub fn slots(&self) -> usize {
-        self.delays.as_ref().map_or(self.media.len(), |_| self.routes.media_with_work() + 1)
+        self.delays.as_ref().map_or(self.media.len(), |delays| delays.slot() + 1)
     }
 
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.
