@@ -93,10 +93,7 @@ impl<P: ParameterSet> AnySet for P {
     }
 
     fn to_map(&self) -> Map<String, Value> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(map)) => map,
-            _ => Map::new(),
-        }
+        dumbbell_parameters::to_map(self)
     }
 
     fn check(&self, declared: &[Parameter]) -> Vec<Problem> {

@@ -7,7 +7,7 @@
 //! What parameters may follow from, a link for example, is the context `C`. This crate knows nothing of it.
 
 use crate::check::check;
-use crate::declaration::{Parameter, declared};
+use crate::declaration::{Parameter, declared_by};
 use crate::problem::{Place, Problem, nearest, suggest};
 use crate::read::read;
 use dumbbell_units::Rng;
@@ -201,7 +201,7 @@ impl<T: 'static, C: 'static> Kind<T, C> {
             summary: description["description"].as_str().unwrap_or_default().to_owned(),
             source: P::SOURCE,
             presets: P::PRESETS,
-            parameters: declared::<P>(),
+            parameters: declared_by(&description),
             schema: P::json_schema,
             check: |parameters, table| match read::<P>(table) {
                 Ok(read) => check(parameters, &read),
@@ -335,7 +335,7 @@ impl<T: 'static, C: 'static> Catalog<T, C> {
 }
 
 /// All parameters by name.
-fn to_map<P: Serialize>(parameters: &P) -> Table {
+pub fn to_map<P: Serialize>(parameters: &P) -> Table {
     match serde_json::to_value(parameters) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),

@@ -44,9 +44,13 @@ pub struct Choice {
 
 /// The parameters that `P` declares, those of tables in it included, in the order of its fields.
 pub fn declared<P: JsonSchema>() -> Vec<Parameter> {
-    let schema = Value::from(schemars::schema_for!(P));
+    declared_by(&schemars::schema_for!(P).into())
+}
+
+/// The parameters that a schema declares.
+pub(crate) fn declared_by(schema: &Value) -> Vec<Parameter> {
     let mut parameters = Vec::new();
-    collect("", &schema, &schema, &mut parameters);
+    collect("", schema, schema, &mut parameters);
     parameters
 }
 
@@ -74,7 +78,7 @@ fn parameter(key: String, property: &Value, root: &Value, is_required: bool) -> 
         is_required,
         default: property.get("default").filter(|default| !default.is_null()).cloned(),
         default_in_words: text("x-default"),
-        example: [property, target].iter().find_map(|schema| schema.pointer("/examples/0").cloned()),
+        example: [property, target].iter().find_map(|schema| schema.get("examples")?.get(0).cloned()),
         unit: text("x-unit"),
         range: Range::declared(property, target, &resolve),
         choices: choices(target),
@@ -105,7 +109,14 @@ fn choices(target: &Value) -> Vec<Choice> {
 
 /// Lines of a comment are broken where the source was.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
 }
 
 impl Parameter {

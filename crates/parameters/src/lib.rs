@@ -24,7 +24,7 @@ mod range;
 mod read;
 mod schedule;
 
-pub use catalog::{Catalog, Described, KIND, Kind, MadeOf, Preset, Recipe, Usual};
+pub use catalog::{Catalog, Described, KIND, Kind, MadeOf, Preset, Recipe, Usual, to_map};
 pub use check::check;
 pub use declaration::{Choice, Parameter, declared};
 pub use inline::{inline, present};

@@ -53,8 +53,8 @@ impl Described<Capacity> for ShortFlows {
     const SOURCE: &'static str =
         "RFC 9743, section 5.1.5; the common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01)";
 
-    /// The load becomes a rate of arrivals. `rate` of the link is what it carries of payload.
-    fn resolve(self, link: &Capacity) -> Result<ShortFlows, Problem> {
+    /// The load becomes a rate of arrivals. `rate` is what the slowest link carries of payload.
+    fn resolve(self, way: &Capacity) -> Result<ShortFlows, Problem> {
         if let Err((message, help)) = self.size.check() {
             return Err(Problem::value("size", message, help));
         }
@@ -69,7 +69,7 @@ impl Described<Capacity> for ShortFlows {
             }
             (None, Some(per_second)) => per_second,
             (Some(load), None) => {
-                let Some(rate) = link.rate else {
+                let Some(rate) = way.rate else {
                     let help = "give `per_second`, or a link on the way a rate";
                     return Err(Problem::value("load", "`load` is unknown here: the links have no rate", help));
                 };

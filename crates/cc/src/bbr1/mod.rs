@@ -60,8 +60,9 @@ pub struct Bbr1<R: Rules = Linux> {
 }
 
 impl Bbr1 {
-    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate), and Linux's
-    /// rules; `rng` draws the first phase of every PROBE_BW. Flows with the same constants can share them.
+    /// A controller with these constants, which must lie in their declared ranges and be
+    /// [valid](crate::parameters::ParameterSet::validate), and Linux's rules; `rng` draws the first phase of every
+    /// PROBE_BW. Flows with the same constants can share them.
     pub fn new(parameters: impl Into<Arc<Parameters>>, rng: Rng) -> Bbr1 {
         Bbr1::with_rules(parameters, Linux, rng, Bbr1::EXACT_NAME.into())
     }

@@ -48,7 +48,7 @@ pub(super) struct Round {
     pub(super) next_delivered: u64,
     /// This ACK started a round.
     pub(super) started: bool,
-    /// Packets lost in the round, and ACKs that reported them, for [`LossCount::InRound`].
+    /// Packets lost in the round, and ACKs that reported them, for [`LossCount::InRound`](super::parameters::LossCount::InRound).
     pub(super) lost: u32,
     pub(super) loss_events: u32,
 }
@@ -56,8 +56,8 @@ pub(super) struct Round {
 /// The maximum bandwidth over the previous and the current probing cycle.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxBandwidth {
-    pub(super) previous: u32,
-    pub(super) current: u32,
+    previous: u32,
+    current: u32,
 }
 
 impl MaxBandwidth {
@@ -300,8 +300,8 @@ pub struct Bbr2 {
 }
 
 impl Bbr2 {
-    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate); `rng` draws
-    /// the time between probes. Flows with the same constants can share them.
+    /// A controller with these constants, which must lie in their declared ranges; `rng` draws the time between probes.
+    /// Flows with the same constants can share them.
     pub fn new(parameters: impl Into<Arc<Parameters>>, rng: Rng) -> Bbr2 {
         let parameters = parameters.into();
         Bbr2 {

@@ -143,13 +143,14 @@ impl Entry {
     pub(super) fn variant(&self, about: About, overrides: Map<String, Value>) -> Result<Entry, RegisterError> {
         let mut preset = self.preset.clone();
         preset.extend(overrides.clone());
-        let About { version, digest, .. } = self.about.clone();
-        let about = About { version, digest, ..about };
+        let About { version, digest, .. } = &self.about;
+        let about = About { version: version.clone(), digest: digest.clone(), ..about };
         let base = Some(self.about.name.clone());
-        let variant = Entry { about, base, overrides, preset, ..self.clone() };
-        self.parameters(&variant.overrides)
-            .map_err(|error| RegisterError::Variant { name: variant.about.name.clone(), error })?;
-        Ok(variant)
+        let variant = Entry { about, base, overrides, preset, code: self.code(), origin: self.origin.clone() };
+        match variant.prepare(&Map::new()) {
+            Ok(_) => Ok(variant),
+            Err(error) => Err(RegisterError::Variant { name: variant.about.name, error }),
+        }
     }
 
     /// Names, version and what it is.

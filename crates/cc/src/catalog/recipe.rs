@@ -22,9 +22,13 @@ impl Recipe {
     /// A parameter does not exist or has an impossible value.
     pub fn new(entry: Arc<Entry>, overrides: &Map<String, Value>) -> Result<Recipe, BuildError> {
         let parameters = entry.parameters(overrides)?;
-        let defaults = entry.parameters(&Map::new())?;
-        let differs = |(key, value): &(&String, &Value)| defaults.get(*key) != Some(*value);
-        let changed = parameters.iter().filter(differs).map(|(key, value)| (key.clone(), value.clone())).collect();
+        let changed = if overrides.is_empty() {
+            Map::new()
+        } else {
+            let defaults = entry.parameters(&Map::new())?;
+            let differs = |(key, value): &(&String, &Value)| defaults.get(*key) != Some(*value);
+            parameters.iter().filter(differs).map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
         let builder = entry.prepare(overrides)?;
         Ok(Recipe { entry, parameters, changed, builder })
     }

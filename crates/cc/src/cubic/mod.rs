@@ -103,8 +103,8 @@ pub struct Snapshot {
 }
 
 impl Cubic {
-    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate). Flows with
-    /// the same constants can share them.
+    /// A controller with these constants, which must lie in their declared ranges and be
+    /// [valid](crate::parameters::ParameterSet::validate). Flows with the same constants can share them.
     pub fn new(parameters: impl Into<Arc<Parameters>>) -> Cubic {
         let parameters = parameters.into();
         let beta = parameters.beta.of_one_in(parameters.emulated_connections);

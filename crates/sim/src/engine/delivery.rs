@@ -135,11 +135,11 @@ impl Engine<'_> {
             self.deliver_datagram(packet);
         }
         let flow = &mut self.flows[index];
+        let received = flow.ends.received();
         if let (Some(part), Some(streams)) = (part, &mut flow.streams) {
-            let in_order = flow.ends.received().delivered_segments;
-            streams.arrive(self.now, part, in_order, self.is_measuring);
+            streams.arrive(self.now, part, received.delivered_segments, self.is_measuring);
         }
-        if flow.ends.received().delivered_bytes >= flow.awaited {
+        if received.delivered_bytes >= flow.awaited {
             self.transfer_arrived(index);
         }
     }

@@ -92,9 +92,8 @@ impl AckTiming {
     #[inline(always)]
     pub fn adapt_to_gap(&mut self, now: Time, rtt: &ReceiverRtt, told: impl FnOnce() -> u32) {
         let gap = now.since(self.last_data_at);
-        let half_min = Duration::from_nanos(self.delay_min.as_nanos() / 2);
         let half_ato = Duration::from_nanos(self.ato.as_nanos() / 2);
-        if gap <= half_min {
+        if self.is_short(gap) {
             self.ato = self.ato_of_quick_segment();
         } else if gap < self.ato {
             self.ato = (half_ato + gap).min(self.rto(rtt));
@@ -135,7 +134,7 @@ impl AckTiming {
         Duration::from_nanos(self.ato.as_nanos() / 2) + Duration::from_nanos(self.delay_min.as_nanos() / 2)
     }
 
-    /// Whether segments `gap` apart come quickly one after the other, and twice as quickly as that.
+    /// Whether segments `gap` apart come quickly one after the other.
     #[inline(always)]
     pub fn is_short(&self, gap: Duration) -> bool {
         gap * 2 <= self.delay_min

@@ -32,7 +32,7 @@ pub(super) struct EcnFeedback {
     meaning: EcnEcho,
     /// ECE is being sent: until CWR (classic) or until an unmarked segment (DCTCP).
     echoes: bool,
-    /// An ECN-capable segment has arrived.
+    /// An ECN-capable segment has arrived, or every ACK carries counters.
     is_seen: bool,
     /// What ECN-capable segments are counted in.
     counts: Option<Box<Counts>>,

@@ -2,7 +2,6 @@
 //! right-sizing that end with one (`tcp_rcv_space_adjust`).
 
 use super::Receiver;
-use super::predicted::Expected;
 use super::reader::Reader;
 use super::reading::EarlyAck;
 use crate::{Ack, Segment};
@@ -26,7 +25,7 @@ impl Receiver {
         (gap < self.reading.delay() && is_waiting) || self.reading.filled().is_some()
     }
 
-    /// Segments that take room because the application has not read them since a hole was filled.
+    /// Segments that take room because the application has not read them.
     #[inline(always)]
     pub(super) fn unread(&mut self, now: Time) -> u32 {
         self.reading.unread(now, self.counts.delivered_bytes())
@@ -50,9 +49,7 @@ impl Receiver {
         }
         self.reading.expect_last(now, read);
         self.sizing.set_round_end(None);
-        if self.expected != Expected::NothingEver {
-            self.expected = Expected::Nothing;
-        }
+        self.predict();
     }
 
     /// What a filled hole made readable takes no more room if the instant of its read `is_over`, and the round is

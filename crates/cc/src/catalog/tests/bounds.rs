@@ -124,21 +124,28 @@ fn parameters_of_the_other_algorithms_have_bounds() {
     }
 }
 
+/// Every declared parameter of the algorithms that are no variants: algorithm, key and schema.
+fn declared() -> Vec<(String, String, Value)> {
+    let entries = Catalog::builtin().entries().filter(|entry| entry.base().is_none());
+    let declared = entries.flat_map(|entry| {
+        let properties = entry.parameter_schema()["properties"].as_object().unwrap().clone();
+        properties.into_iter().map(|(key, property)| (entry.name().to_owned(), key, property))
+    });
+    declared.collect()
+}
+
 #[test]
 fn declared_ranges_hold_at_both_ends() {
     let mut refused = 0;
-    for entry in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
-        let schema = entry.parameter_schema();
-        for (key, property) in schema["properties"].as_object().unwrap() {
-            for (bound, beyond) in [("minimum", -1.0), ("maximum", 1.0)] {
-                let Some(value) = property.get(bound).filter(|_| property["type"] == "integer") else { continue };
-                let value = value.as_f64().unwrap();
-                if value < f64::from(u32::MAX) && value + beyond >= 0.0 {
-                    #[expect(clippy::cast_possible_truncation, reason = "a bound of 32 bits and its neighbour")]
-                    let next = (value + beyond) as i64;
-                    assert!(!takes(entry.name(), key, &json!(next)), "{}: {key} = {next}", entry.name());
-                    refused += 1;
-                }
+    for (algorithm, key, property) in declared() {
+        for (bound, beyond) in [("minimum", -1.0), ("maximum", 1.0)] {
+            let Some(value) = property.get(bound).filter(|_| property["type"] == "integer") else { continue };
+            let value = value.as_f64().unwrap();
+            if value < f64::from(u32::MAX) && value + beyond >= 0.0 {
+                #[expect(clippy::cast_possible_truncation, reason = "a bound of 32 bits and its neighbour")]
+                let next = (value + beyond) as i64;
+                assert!(!takes(&algorithm, &key, &json!(next)), "{algorithm}: {key} = {next}");
+                refused += 1;
             }
         }
     }
@@ -148,14 +155,11 @@ fn declared_ranges_hold_at_both_ends() {
 #[test]
 fn ends_that_are_declared_as_open_are_refused_themselves() {
     let mut refused = 0;
-    for entry in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
-        let schema = entry.parameter_schema();
-        for (key, property) in schema["properties"].as_object().unwrap() {
-            let ends = ["exclusiveMinimum", "exclusiveMaximum", "x-above", "x-below"];
-            for end in ends.iter().filter_map(|name| property.get(*name)) {
-                assert!(!takes(entry.name(), key, end), "{}: {key} = {end}", entry.name());
-                refused += 1;
-            }
+    for (algorithm, key, property) in declared() {
+        let ends = ["exclusiveMinimum", "exclusiveMaximum", "x-above", "x-below"];
+        for end in ends.iter().filter_map(|name| property.get(*name)) {
+            assert!(!takes(&algorithm, &key, end), "{algorithm}: {key} = {end}");
+            refused += 1;
         }
     }
     assert!(refused > 20, "{refused}");
