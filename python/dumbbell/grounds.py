@@ -43,7 +43,7 @@ class Ground(Protocol):
         """Whether runs of classes in Python may go to processes of their own."""
 
     def watch(self) -> Live | None:
-        """What sees how far a run is, where that takes time to tell of."""
+        """What sees how far a run is; ``None`` on a ground that shows finished points alone."""
 
     def run(
         self, point: _core.Point, cancel: _core.CancelToken, max_memory: int | None, live: Live | None = None
@@ -75,7 +75,7 @@ class Simulator:
         return not self.plain
 
     def watch(self) -> None:
-        """Nothing: runs are over before anybody could look."""
+        """Nothing: progress counts finished points."""
 
     def run(
         self, point: _core.Point, cancel: _core.CancelToken, max_memory: int | None, live: Live | None = None

@@ -26,6 +26,8 @@ SAME = ("Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Dropout")
 SUPPORTED = ("Gemm", "MatMul", "Add", "Sub", "Mul", "Div", *ACTIVATIONS, *SAME, "Cast", "Constant")
 WIDEST = 4096
 """The most numbers that go through a layer without weights of its own."""
+MOST_WEIGHTS = 16 << 20
+"""The most weights of all layers: as many as a file of 64 MiB holds."""
 OPSET, IR_VERSION = 13, 8
 """What is written, which programs of many years read."""
 
@@ -171,6 +173,8 @@ class _Chain:
     shift: Array = field(default_factory=lambda: np.zeros(()))
     width: int | None = None
     """How many numbers there are, if that is known."""
+    count: int = 0
+    """Weights so far."""
 
     def network(self, told: dict[str, Any] | None) -> Network:
         graph = self.graph
@@ -262,6 +266,9 @@ class _Chain:
         """Multiplies what there is so far with a matrix."""
         if self.width not in (None, weights.shape[1]):
             _refuse(f"a matrix takes {weights.shape[1]} numbers, but {self.width} come in")
+        self.count += weights.size
+        if self.count > MOST_WEIGHTS:
+            _refuse(f"its layers have more than {MOST_WEIGHTS} weights")
         if self.weights is not None:
             self._end("none")
         shift = np.broadcast_to(self.shift, weights.shape[1:])

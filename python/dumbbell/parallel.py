@@ -177,12 +177,12 @@ def run_points(
 def _processes(points: Sequence[_core.Point], workers: int) -> Processes | None:
     """Processes for several points of algorithms in Python, all of which another process can load.
 
-    Classes that are compiled run in threads, all with what was compiled once.
+    Where all classes are compiled, points run in threads, all with what was compiled once.
     """
     if workers < 2:
         return None
     texts = {text for point in points for key, text, _ in point.loaded_algorithms if key == "python"}
-    if not texts or not all(map(own.is_loaded_elsewhere, texts)) or not points[0].is_interpreted:
+    if not texts or not all(map(own.is_loaded_elsewhere, texts)) or not any(point.is_interpreted for point in points):
         return None
     from dumbbell.processes import Processes
 

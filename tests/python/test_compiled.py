@@ -15,7 +15,7 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import _core, experiment, own
+from dumbbell import _core, experiment, own, parallel
 from test_own import OWN, PATH, SITUATIONS, columns, document, mine
 
 pytest.importorskip("numba")
@@ -419,6 +419,7 @@ def test_a_loop_without_an_end_is_ended(tmp_path: Path) -> None:
 REFUSED = {
     "deque": ("self.w.append(1)", "`self.w.append` cannot be called in a compiled class"),
     "holds": ("conn.cwnd = len(self.w)", "`self.w` holds a deque"),
+    "deep": (f"conn.cwnd = max({', '.join(['conn.cwnd'] * 500)})", "an expression is too deep"),
     "text": ("conn.cwnd = 'x'", "'x' cannot be compiled"),
     "dictionary": ("x = {'a': 1}", "a dictionary cannot be compiled"),
     "fraction": ("conn.cwnd += 0.5; conn.cwnd = conn.cwnd >> 1", "there is no `>>` for float and whole number"),
@@ -545,6 +546,15 @@ def test_a_sweep_compiles_once_and_runs_in_threads(tmp_path: Path, monkeypatch: 
     assert len(compiled._codes) <= before + 1
     one, other = (table.flows.to_polars().drop("cc", strict=False) for table in (interpreted, machine))
     assert one["goodput_mbps"].to_list() == other["goodput_mbps"].to_list()
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_interpreted_points_go_to_processes_wherever_they_are_in_a_sweep(is_first: bool, tmp_path: Path) -> None:
+    algorithms = [{"python": f"{mine(tmp_path, HOOKS)}:Mine"}, {"name": "cubic"}]
+    swept = document({"name": "reno"}, sweep={"flows[0].cc": algorithms if is_first else algorithms[::-1]})
+    processes = parallel._processes(experiment.load(swept).points, 2)
+    assert processes is not None
+    processes.close()
 
 
 def test_what_a_list_becomes_in_observe_is_checked(tmp_path: Path) -> None:

@@ -225,6 +225,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "output": (lambda: model_of(chain(("Relu", [])), {}, [1, 6], out="other"), "its output `other` does not follow"),
     "empty": (lambda: model_of([], {}, [1, 6], out="in"), "without operators"),
+    "weights": (
+        lambda: model_of(chain(("Relu", []), ("Relu", [])), {}, [1, 4096]),
+        "more than 16777216 weights",
+    ),
     "domain": (
         lambda: model_of([onnx.helper.make_node("Relu", ["in"], ["out"], domain="mine")], {}, [1, 6]),
         "operator Relu is not supported",

@@ -1,6 +1,7 @@
 """Classes of one's own as machine code, by numba: ``cc = { python = "mine.py:Mine", compiled = true }``.
 
-A compiled class decides as it does without, to the bit, or is refused. numba is imported with the first of them.
+A compiled class decides as it does without, to the bit, or is refused, or ends its run with an error. numba is imported
+with the first of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dumbbell.compiled.translate import Translation, Translator
 from dumbbell.own import Algorithm, LoadError
 
 ROUNDS = 8
-"""Attributes turn out to hold fractions, or None, while hooks are compiled: so often they are compiled at most."""
+"""How often hooks are compiled at most: each time, attributes may turn out to hold fractions, or None, too."""
 
 INSTALL = "pip install 'dumbbell[compiled]'"
 
@@ -151,6 +152,8 @@ def _machine(algorithm: Algorithm, values: Mapping[str, object]) -> Machine:
             return _compiled(algorithm, values, cwnd_is_float)
         except Refused as refused:
             refusals.append(refused.message)
+        except RecursionError:
+            refusals.append("an expression is too deep, as `max` of a list of hundreds is: write a loop")
     _refuse(algorithm, refusals[0])
 
 

@@ -78,7 +78,7 @@ def build(made: Translation, hooks: Mapping[str, str], cwnd_is_float: bool) -> t
         namespace["_db_set_cwnd"] = _whole_window(wider)
     module = ast.Module(list(made.functions.values()), [])
     files = {site.file for site in made.sites if site.file}
-    exec(compile(ast.fix_missing_locations(module), next(iter(sorted(files)), "<class>"), "exec"), namespace)
+    exec(compile(ast.fix_missing_locations(module), min(files, default="<class>"), "exec"), namespace)
     for name in made.functions:
         namespace[name] = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(namespace[name])
     state = types.CPointer(from_dtype(_record(made.slots)))

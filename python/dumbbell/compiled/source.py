@@ -7,6 +7,7 @@ import inspect
 import textwrap
 import types
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from dumbbell.compiled.slots import Refused
@@ -28,16 +29,19 @@ def definition(function: types.FunctionType) -> tuple[ast.FunctionDef, list[str]
     if not isinstance(found, ast.FunctionDef) or found.decorator_list:
         raise Refused(f"`{function.__qualname__}` is not a plain function")
     ast.increment_lineno(found, start - 1)
-    if Path(file).is_file():
-        whole = Path(file).read_bytes()
-        try:
-            codes = [_identity(code) for code in _codes(compile(whole, file, "exec", dont_inherit=True))]
-        except (SyntaxError, ValueError):
-            codes = []
-        if _identity(function.__code__) not in codes:
-            raise Refused(f"`{function.__qualname__}` is not what its file says now; load it again")
+    if Path(file).is_file() and _identity(function.__code__) not in _identities(Path(file).read_bytes(), file):
+        raise Refused(f"`{function.__qualname__}` is not what its file says now; load it again")
     _mangle(found, function.__qualname__)
     return found, ["", *(["" for _ in range(start - 1)]), *(line.rstrip("\n") for line in lines)]
+
+
+@lru_cache(maxsize=16)
+def _identities(whole: bytes, file: str) -> Sequence[tuple[object, ...]]:
+    """What the functions of a file do, by its text, which is compiled once for all of them."""
+    try:
+        return [_identity(code) for code in _codes(compile(whole, file, "exec", dont_inherit=True))]
+    except (SyntaxError, ValueError):
+        return []
 
 
 def _codes(code: types.CodeType) -> Sequence[types.CodeType]:

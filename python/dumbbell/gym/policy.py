@@ -19,7 +19,7 @@ from dumbbell.storage import write_file
 Layer = tuple[ArrayLike, ArrayLike]
 """Weights, a row for each output, and biases."""
 
-ACTIVATIONS = ("tanh", "relu", "sigmoid", "none")
+ACTIVATIONS = (*onnx_policy.ACTIVATIONS.values(), "none")
 
 
 def save_policy(
