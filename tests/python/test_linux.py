@@ -442,6 +442,56 @@ def test_a_log_is_not_written_over_the_files_of_others(tmp_path: Path) -> None:
     assert names == {"packets.parquet", "up.log", "down.log", "dumbbell.json"}
 
 
+# What `dumbbell shell` leaves of root's capabilities, by their numbers: files and users, the network, chroot and nice.
+OF_PROGRAMS = {0, 1, 3, 4, 5, 6, 7, 8, 10, 12, 13, 18, 23}
+
+
+def capabilities(status: str, name: str) -> set[int]:
+    """Numbers of the capabilities in the text of ``/proc/PID/status``."""
+    line = next(line for line in status.splitlines() if line.startswith(f"{name}:"))
+    return {number for number in range(64) if int(line.split()[1], 16) >> number & 1}
+
+
+@pytest.mark.real_time
+def test_programs_on_a_path_have_what_they_need_of_roots_rights(tmp_path: Path) -> None:
+    tell = "cat /proc/self/status /proc/1/status; mount -t tmpfs none /mnt; unshare --net true; ip link set lo down"
+    done = in_shell(tmp_path, "true", f"{tell} && echo changed its network")
+    assert done.returncode == 0, done.stderr
+    program, beside = ("Name:" + part for part in done.stdout.split("Name:")[1:])
+    own = capabilities(Path("/proc/self/status").read_text("ascii"), "CapBnd")
+    for name in ("CapPrm", "CapEff", "CapBnd"):
+        assert capabilities(program, name) == OF_PROGRAMS & own, name
+    assert capabilities(beside, "CapPrm") == set()
+    assert "mount: " in done.stderr
+    assert "unshare" in done.stderr
+    assert done.stdout.endswith("changed its network\n")
+
+
+@pytest.mark.real_time
+def test_threads_of_a_run_on_the_kernel_drop_roots_rights(experiment: Path) -> None:
+    is_allowed()
+    words = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--on", "linux", "--set", "duration=1h"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+
+        def rights() -> dict[str, set[int]]:
+            found: dict[str, set[int]] = {}
+            for thread in Path(f"/proc/{process.pid}/task").iterdir():
+                with suppress(OSError):
+                    status = (thread / "status").read_text("ascii")
+                    name = status.splitlines()[0].split()[1]
+                    found[name] = found.get(name, set()) | capabilities(status, "CapPrm")
+            return found
+
+        try:
+            threads = {"emulator", "sampler", "sender", "receiver"}
+            wait_until(lambda: process.poll() is not None or threads <= rights().keys())
+            # They have just begun, and are about to drop them.
+            wait_until(lambda: process.poll() is not None or not any(rights().get(name, set()) for name in threads))
+            assert process.poll() is None
+        finally:
+            process.kill()
+
+
 def running(mark: str) -> list[str]:
     """The command lines of processes that have ``mark`` in theirs."""
     found = []

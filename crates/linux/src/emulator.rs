@@ -15,6 +15,7 @@ use crate::lateness::Lateness;
 use crate::meter::Meter;
 use crate::packet::{Packet, Slots};
 use crate::packet_log::{Event, PacketLog};
+use crate::rights;
 use crate::seen::{Flow, FlowSeen, Seen};
 use crate::sys;
 use crate::{NOTHING, RunError, Shared};
@@ -155,6 +156,8 @@ impl<'a> Emulator<'a> {
         let had_priority = sys::schedule_first(PRIORITY).is_ok();
         // Without it wake-ups are some microseconds later, which the certificate shows.
         let _ = set_current_timer_slack(Some(TIMER_SLACK));
+        rights::drop_all()
+            .map_err(|error| RunError::Machine(format!("the emulator cannot drop its rights: {error}")))?;
         let began = ThreadTime::now();
         let mut until_weighing = TURNS_PER_WEIGHING;
         while !self.shared.is_over.load(Ordering::Relaxed) {

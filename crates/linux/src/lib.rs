@@ -18,6 +18,7 @@ mod meter;
 mod netlink;
 mod packet;
 mod packet_log;
+mod rights;
 mod rootless;
 mod sampler;
 mod seen;

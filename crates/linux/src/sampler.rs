@@ -1,10 +1,10 @@
 //! Asks the kernel about every connection, at each sample and at the ends of the measured interval.
 
-use crate::Shared;
 use crate::bpf::{self, Report, Reports};
 use crate::clock::Clock;
 use crate::sys;
 use crate::tcp_info::{BbrInfo, TcpInfo};
+use crate::{Shared, rights};
 use dumbbell_results::{FlowSample, Recorder};
 use dumbbell_scenario::{Flow, Scenario};
 use dumbbell_units::{Duration, Time};
@@ -111,6 +111,8 @@ impl<'a> Sampler<'a> {
     pub fn run(mut self) -> Sampled {
         // Without it samples are a little later.
         let _ = sys::schedule_first(PRIORITY);
+        // Where this could fail the emulator ends the run.
+        let _ = rights::drop_all();
         let end = Time::ZERO + self.scenario.duration;
         let bounds = [
             self.scenario.warmup,

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::emulator::{Emulator, Traffic};
 use crate::host::{Host, Side};
 use crate::settings::Settings;
-use crate::{Bounds, FlowShared, LEAD, OnDrop, PATIENCE, RunError, STACK_BYTES, Shared, Sysctl, sys};
+use crate::{Bounds, FlowShared, LEAD, OnDrop, PATIENCE, RunError, STACK_BYTES, Shared, Sysctl, rights, sys};
 use dumbbell_results::{Table, links};
 use dumbbell_scenario::{Record, Scenario};
 use dumbbell_units::{Duration, Time};
@@ -123,8 +123,10 @@ fn attend(side: Side, host: &Host, words: &[String], is_over: impl Fn() -> bool)
         command.process_group(0).stdin(Stdio::null());
     }
     sys::unshare_processes().map_err(cannot)?;
+    rights::bound_programs().map_err(|errno| cannot(errno.into()))?;
     sys::keep_together(&mut command);
     let mut child = command.spawn().map_err(cannot)?;
+    rights::drop_all_but_ending_programs().map_err(|errno| cannot(errno.into()))?;
     let clock = Clock::starting_in(Duration::ZERO);
     let mut asked_at: Option<Time> = None;
     loop {

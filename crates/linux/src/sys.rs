@@ -141,8 +141,12 @@ fn show_own_processes() {
     }
 }
 
-/// Ends as the process numbered `program` does, and takes leave of others that end before.
+/// Ends as the process numbered `program` does, without rights of its own, and takes leave of others that end before.
 fn wait_for(program: libc::c_long) -> ! {
+    if crate::rights::drop_all().is_err() {
+        // SAFETY: it ends this process at once.
+        unsafe { libc::_exit(126) }
+    }
     // SAFETY: no code of this process runs any more but this, which needs no descriptor.
     unsafe {
         libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);

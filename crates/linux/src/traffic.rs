@@ -6,7 +6,7 @@
 
 use crate::clock::Clock;
 use crate::host::{Side, place};
-use crate::{NOTHING, Shared, sys};
+use crate::{NOTHING, Shared, rights, sys};
 use dumbbell_results::Histogram;
 use dumbbell_units::{Duration, Time};
 use rustix::fd::{AsFd, OwnedFd};
@@ -60,13 +60,15 @@ pub struct Application {
     pub mss: u32,
 }
 
-/// Lets the calling thread run soon after it wakes up, as far as it may. What is left of lateness the certificate
-/// shows.
+/// Lets the calling thread run soon after it wakes up, as far as it may, and drops the rights that this takes. What is
+/// left of lateness the certificate shows.
 fn be_prompt(is_light: bool) {
     let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
     if !is_light || sys::schedule_first(PRIORITY).is_err() {
         let _ = sys::schedule_soon();
     }
+    // Where this could fail the emulator ends the run.
+    let _ = rights::drop_all();
 }
 
 /// Connects and writes.
