@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,20 +17,27 @@ from dumbbell.storage import ResultError
 NO_MORE = {"flows": (("delivered_bytes_total", "throughput_bytes_total"), ("retransmits_total", "sent_total"))}
 """Counts of which the first is part of the second."""
 
+NUMBER_BYTES = 8
+"""Bytes of a number in memory; names take less."""
+
 
 class WrongAnswerError(Exception):
     """A worker has answered with what cannot be right; the message says what."""
 
 
-def checked(answer: Any, asked: Mapping[str, _core.Point], verify: float) -> list[Batch]:
-    """The batches of an answer to a task of these points.
+def checked(answer: Any, asked: Mapping[str, _core.Point], verify: float, most: int) -> list[Batch]:
+    """The batches of an answer to a task of these points, which may take ``most`` bytes of memory.
 
     Of the points a share of ``verify``, chosen by their hashes, is run again here and compared byte by byte.
 
     Raises:
         WrongAnswerError: It is no answer, not one to this task, or one that cannot be right.
     """
-    batches = [_decoded(files) for files in _files_of(answer)]
+    files_of_batches = _files_of(answer)
+    size = sum(_size(content) for files in files_of_batches for content in files.values())
+    if size > most:
+        raise WrongAnswerError(f"{size / 2**20:,.0f} MiB, of which {most / 2**20:,.0f} fit here (--max-memory)")
+    batches = [_decoded(files) for files in files_of_batches]
     metas = [meta for batch in batches for meta in batch.metas]
     found = [meta.content_hash for meta in metas]
     if strange := sorted(set(found) - asked.keys()):
@@ -46,6 +54,20 @@ def checked(answer: Any, asked: Mapping[str, _core.Point], verify: float) -> lis
             if int(meta.content_hash[:8], 16) < verify * 2**32:
                 _verify(batch, meta, asked[meta.content_hash])
     return batches
+
+
+def _size(content: bytes) -> int:
+    """Bytes that a file of an answer takes when its rows are read, which are told without reading them."""
+    import polars as pl
+
+    try:
+        rows = pl.scan_parquet(io.BytesIO(content))
+        return max(
+            len(content), NUMBER_BYTES * int(rows.select(pl.len()).collect().item()) * len(rows.collect_schema())
+        )
+    except (pl.exceptions.PolarsError, OSError):
+        # Reading it says what is wrong.
+        return len(content)
 
 
 def _files_of(answer: Any) -> Sequence[Mapping[str, bytes]]:

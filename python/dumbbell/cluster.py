@@ -9,6 +9,7 @@ taken back, and those that run stop.
 from __future__ import annotations
 
 import queue
+import sys
 import tempfile
 import threading
 import time
@@ -17,7 +18,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,9 @@ MAX_POINTS = 1024
 
 AHEAD = 3
 """So many tasks for each thread are with the scheduler: one that runs, and others that wait where they will run."""
+
+SLOW_S = 60.0
+"""A task that has been with a worker for so long, and longer than others took, is given to one that is idle, too."""
 
 WAIT_S = 30.0
 """How long to wait for the scheduler, and for the first worker."""
@@ -114,7 +118,8 @@ def run_on_cluster(
 
     Few more tasks are with the scheduler than run at a time, so that memory does not grow with the sweep.
     ``idle`` is called now and then, and ``keep_traces`` with the traces that a point names, before it runs.
-    A worker whose answer cannot be right is left out, with a :class:`WorkerWarning`, and its points run elsewhere;
+    A worker whose answer cannot be right is left out, with a :class:`WorkerWarning`, and its points run elsewhere; what
+    one holds while others have nothing left to do runs on another, too, and the first answer counts;
     of all points a share of ``verify`` is run again on this machine and compared.
 
     Raises:
@@ -123,6 +128,7 @@ def run_on_cluster(
     _check_workers(client)
     done: queue.SimpleQueue[Future] = queue.SimpleQueue()
     tasks = _Tasks(client, points, max_memory, keep_traces)
+    limit = memory.limit_of_a_run(max_memory, 1) or sys.maxsize
     pending: set[Future] = set()
     pace = _Pace()
     try:
@@ -138,27 +144,33 @@ def run_on_cluster(
             except queue.Empty:
                 _check_scheduler(client)
                 idle()
+                if len(pending) < AHEAD * threads:
+                    for future in tasks.run_slow_ones_again(pending):
+                        pending.add(future)
+                        future.add_done_callback(done.put)
                 continue
             if future not in pending:
                 # Its worker was left out since.
                 continue
             pending.remove(future)
-            asked = tasks.asked.pop(future)
             try:
-                outcome, batches = _outcome(future, client, asked, verify)
+                outcome, batches = _outcome(future, client, tasks.asked[future], verify, limit)
             except WrongAnswerError as error:
-                tasks.again(asked.values())
+                tasks.take_back(future)
                 for other in _leave_out(client, future, pending, str(error)):
                     pending.remove(other)
-                    tasks.again(tasks.asked.pop(other).values())
+                    tasks.take_back(other)
                 continue
             finally:
                 future.release()
+            if (other := tasks.finish(future, outcome.seconds)) is not None:
+                pending.remove(other)
+                client.cancel([other])
             for batch in batches:
                 pace.add(len(batch.metas), outcome.seconds / len(batches))
                 yield batch
             if outcome.error is not None:
-                yield from _finished(done, client, tasks, verify)
+                yield from _finished(done, client, tasks, verify, limit)
                 raise outcome.error
     finally:
         try:
@@ -189,6 +201,12 @@ class _Tasks:
         self._keep_traces = keep_traces
         self._traces: dict[str, Future] = {}
         self._threads = (0.0, 1)
+        self._since: dict[Future, float] = {}
+        """When each task that is with the scheduler was given to it."""
+        self._longest_s = 0.0
+        """Of the tasks that are finished."""
+        self._twins: dict[Future, Future] = {}
+        """Tasks with equal points, two by two."""
 
     def threads(self) -> int:
         """The threads of all workers, which come and go."""
@@ -199,16 +217,16 @@ class _Tasks:
             self._threads = time.monotonic(), threads
         return threads
 
-    def again(self, points: Iterable[_core.Point]) -> None:
-        """Takes back points that another worker is to run."""
-        self._waiting = chain(points, self._waiting)
-
     def submit(self, size: int) -> Future | None:
         """Gives ``size`` points to the scheduler; ``None`` if there are none left."""
+        points = list(islice(self._waiting, size))
+        return self._submit(points) if points else None
+
+    def _submit(self, points: Iterable[_core.Point], workers: Sequence[str] | None = None) -> Future:
         jobs: list[Job] = []
         asked: dict[str, _core.Point] = {}
         names: set[str] = set()
-        while len(jobs) < size and (point := next(self._waiting, None)) is not None:
+        for point in points:
             text, traces = point.resolved_toml_beside(BESIDE)
             self._keep_traces(traces)
             for name, content in traces:
@@ -217,12 +235,62 @@ class _Tasks:
                     self._traces[name] = self._client.submit(_same, content, key=f"dumbbell-{name}")
             asked[point.content_hash] = point
             jobs.append(Job(text, point.content_hash, point.label, point.repeat, point.settings))
-        if not jobs:
-            return None
         traces_of_jobs = {name: self._traces[name] for name in sorted(names)}
-        future = self._client.submit(work, jobs, engine_digest(), self._max_memory, traces_of_jobs, pure=False)
+        arguments = (jobs, engine_digest(), self._max_memory, traces_of_jobs)
+        future = self._client.submit(work, *arguments, pure=False, workers=workers)
         self.asked[future] = asked
+        self._since[future] = time.monotonic()
         return future
+
+    def take_back(self, future: Future) -> None:
+        """Its points are for another worker, unless another has them already."""
+        asked = self.asked.pop(future)
+        if self._forget(future) is None:
+            self._waiting = chain(asked.values(), self._waiting)
+
+    def finish(self, future: Future, seconds: float) -> Future | None:
+        """Has the answer of a task; returns the other one with its points, which nobody waits for any more."""
+        del self.asked[future]
+        self._longest_s = max(self._longest_s, seconds)
+        other = self._forget(future)
+        if other is not None:
+            del self.asked[other]
+            self._forget(other)
+        return other
+
+    def _forget(self, future: Future) -> Future | None:
+        """The other task with its points, if there is one."""
+        del self._since[future]
+        other = self._twins.pop(future, None)
+        if other is not None:
+            self._twins.pop(other, None)
+        return other
+
+    def run_slow_ones_again(self, pending: Collection[Future]) -> list[Future]:
+        """Gives what workers have held for long to others that have nothing to do."""
+        now, patience = time.monotonic(), max(SLOW_S, 2 * AHEAD * self._longest_s)
+        slow = [one for one in pending if one not in self._twins and now - self._since[one] > patience]
+        if not slow:
+            return []
+        with _scheduler_needed(self._client):
+            processing = self._client.processing()
+        idle = [address for address, keys in processing.items() if not keys]
+        again: list[Future] = []
+        for future in slow:
+            holder = next((address for address, keys in processing.items() if future.key in keys), None)
+            if holder is None or not idle:
+                continue
+            held_s, count = now - self._since[future], len(self.asked[future])
+            warnings.warn(
+                f"{holder} has had {count} {'point' if count == 1 else 'points'} for {held_s:,.0f} s: "
+                "another worker runs the same, and the first answer counts",
+                WorkerWarning,
+                stacklevel=2,
+            )
+            other = self._submit(self.asked[future].values(), idle)
+            self._twins |= {future: other, other: future}
+            again.append(other)
+        return again
 
 
 def work(
@@ -298,7 +366,7 @@ def _same(content: str) -> str:
 
 
 def _outcome(
-    future: Future, client: Client, asked: Mapping[str, _core.Point], verify: float
+    future: Future, client: Client, asked: Mapping[str, _core.Point], verify: float, limit: int
 ) -> tuple[Outcome, list[Batch]]:
     """What a task has finished, looked through; raises :class:`WrongAnswerError`."""
     from distributed import KilledWorker
@@ -312,35 +380,43 @@ def _outcome(
             f"{error.last_worker.address}\n"
             "  help: look into the workers' logs; runs may need more memory than the workers have (--max-memory)"
         ) from None
-    return outcome, checked(outcome, asked, verify)
+    return outcome, checked(outcome, asked, verify, limit)
 
 
 def _leave_out(client: Client, future: Future, pending: Collection[Future], problem: str) -> list[Future]:
     """Gives no more tasks to the worker that has answered so, of whom the scheduler tells who that was.
 
-    Returns its other tasks, also those that it has finished: leaving, it would hand them on to other workers.
+    Returns its other tasks, also those that it has finished: leaving, it would hand them on to other workers, which
+    would be blamed. Tasks that no worker has yet are returned, too: the next would go to it.
     """
     with _scheduler_needed(client):
+        # In this order: a task that is finished in between is found as one that was running.
+        processing = client.processing()
         holders = client.who_has([future, *pending])
         addresses = set(holders.get(future.key, ()))
         shown = ", ".join(sorted(addresses)) or "a worker that is gone"
         warnings.warn(f"{shown} has answered with {problem}: it is left out", WorkerWarning, stacklevel=2)
         if not set(client.nthreads()) - addresses:
             raise ClusterError(f"no worker is left: {shown} has answered with {problem}")
-        running = {key for address in addresses for key in client.processing([address]).get(address, ())}
-        others = [one for one in pending if one.key in running or addresses & set(holders.get(one.key, ()))]
+        elsewhere = {key for address, keys in processing.items() if address not in addresses for key in keys}
+        elsewhere |= {key for key, there in holders.items() if there and not addresses & set(there)}
+        others = [one for one in pending if one.key not in elsewhere]
         client.cancel(others)
         client.retire_workers(list(addresses), close_workers=True)
     return others
 
 
-def _finished(done: queue.SimpleQueue[Future], client: Client, tasks: _Tasks, verify: float) -> Iterator[Batch]:
+def _finished(
+    done: queue.SimpleQueue[Future], client: Client, tasks: _Tasks, verify: float, limit: int
+) -> Iterator[Batch]:
     """What other tasks have finished when one has failed."""
     while not done.empty():
         future = done.get()
-        if future.status == "finished":
+        if future.status == "finished" and future in tasks.asked:
             with suppress(WrongAnswerError):
-                yield from _outcome(future, client, tasks.asked.pop(future), verify)[1]
+                batches = _outcome(future, client, tasks.asked[future], verify, limit)[1]
+                tasks.finish(future, 0.0)
+                yield from batches
 
 
 @contextmanager

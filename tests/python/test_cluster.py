@@ -28,6 +28,9 @@ dask = pytest.importorskip("dask")
 
 pytestmark = pytest.mark.filterwarnings("default")
 
+AMPLE = 1 << 30
+"""Bytes that an answer may have."""
+
 MANY: dict[str, Any] = {
     "duration": "1s",
     "path": {"rate": "20mbit", "rtt": "20ms"},
@@ -364,7 +367,7 @@ def test_an_answer_that_cannot_be_right_is_refused_with_its_reason() -> None:
     points = experiment.load(MANY, set={"sweep": {"repeat": 2}}).points
     asked = {point.content_hash: point for point in points}
     honest = answered(points)
-    (batch,) = answers.checked(honest, asked, 1.0)
+    (batch,) = answers.checked(honest, asked, 1.0, AMPLE)
     assert [meta.content_hash for meta in batch.metas] == list(asked)
 
     def without_table(outcome: cluster.Outcome) -> cluster.Outcome:
@@ -393,31 +396,79 @@ def test_an_answer_that_cannot_be_right_is_refused_with_its_reason() -> None:
     ]
     for answer, reason in wrong:
         with pytest.raises(answers.WrongAnswerError, match=reason):
-            answers.checked(answer, asked, 1.0)
+            answers.checked(answer, asked, 1.0, AMPLE)
 
 
-def test_a_worker_with_wrong_numbers_is_named_and_left_out_and_the_figures_are_right() -> None:
-    def lie() -> None:
-        import io
-        from typing import cast
+def test_an_answer_too_large_for_the_memory_is_refused_before_it_is_read() -> None:
+    points = experiment.load(MANY, set={"sweep": {"repeat": 1}}).points[:1]
+    asked = {point.content_hash: point for point in points}
+    honest = answered(points)
+    answers.checked(honest, asked, 0.0, AMPLE)
+    # A few kilobytes of equal rows, which would take 8 GB.
+    rows = 20_000_000
+    bomb = rewritten(honest, "series", lambda frame: pl.DataFrame({"t_s": pl.repeat(0.0, rows, eager=True)}))
+    assert sum(map(len, bomb.batches[0].values())) < AMPLE / 100
+    with pytest.raises(answers.WrongAnswerError, match=r"153 MiB, of which 100 fit here \(--max-memory\)"):
+        answers.checked(bomb, asked, 0.0, 100 << 20)
+    long = dataclasses.replace(honest, batches=[{**honest.batches[0], "flows.parquet": bytes(1 << 20)}])
+    with pytest.raises(answers.WrongAnswerError, match="1 MiB, of which 1 fit"):
+        answers.checked(long, asked, 0.0, 1 << 20)
 
-        import polars as pl
 
-        import dumbbell.cluster
+def lie(kind: str) -> None:
+    """Has the worker that calls it answer wrongly from now on; it stands in a test, and is sent to the worker."""
+    import dataclasses
+    import io
+    import time
+    from typing import cast
 
-        honest = dumbbell.cluster.work
+    import polars as pl
 
-        def work(*arguments: Any) -> Any:
-            outcome = honest(*arguments)
-            for files in cast("list[dict[str, bytes]]", outcome.batches):
+    import dumbbell.cluster
+
+    honest = dumbbell.cluster.work
+
+    def rewritten(files: dict[str, bytes], name: str, **columns: Any) -> None:
+        content = io.BytesIO()
+        pl.read_parquet(io.BytesIO(files[name])).with_columns(**columns).write_parquet(content)
+        files[name] = content.getvalue()
+
+    def work(*arguments: Any) -> Any:
+        if kind == "slow":
+            time.sleep(3600)
+        outcome = honest(*arguments)
+        for files in cast("list[dict[str, bytes]]", outcome.batches):
+            if kind == "wrong numbers":
+                rewritten(files, "flows.parquet", goodput_mbps=pl.col("goodput_mbps") * 1000)
+            elif kind == "wrong hash":
+                rewritten(files, "points.parquet", content_hash=pl.lit("0" * 64))
+            elif kind == "another version":
+                rewritten(files, "points.parquet", engine=pl.lit("f" * 16))
+            elif kind == "huge":
                 content = io.BytesIO()
-                flows = pl.read_parquet(io.BytesIO(files["flows.parquet"]))
-                flows.with_columns(pl.col("goodput_mbps") * 1000).write_parquet(content)
-                files["flows.parquet"] = content.getvalue()
-            return outcome
+                pl.DataFrame({"t_s": pl.repeat(0.0, 200_000_000, eager=True)}).write_parquet(content)
+                files["series.parquet"] = content.getvalue()
+        return dataclasses.replace(outcome, batches=[]) if kind == "empty" else outcome
 
-        dumbbell.cluster.work = work  # type: ignore[assignment]
+    dumbbell.cluster.work = work  # type: ignore[assignment]
 
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("wrong numbers", "has answered with other `flows` than a run of"),
+        ("wrong hash", "has answered with points that nobody asked for"),
+        ("another version", "has answered with points of another engine"),
+        ("empty", "has answered with . of . points missing"),
+        ("huge", "has answered with 1,5.. MiB, of which 1,024 fit here"),
+        ("slow", "has had . points? for . s: another worker runs the same"),
+    ],
+)
+def test_a_hostile_worker_is_named_and_the_figures_are_right(
+    kind: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "SLOW_S", 1.0)
+    swept = MANY | {"sweep": {"path.loss": ["0%", "1%"], "repeat": 4}}
     with (
         _settings(),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as local,
@@ -425,12 +476,13 @@ def test_a_worker_with_wrong_numbers_is_named_and_left_out_and_the_figures_are_r
     ):
         client.wait_for_workers(2, timeout=PATIENCE_S)
         address = min(client.nthreads())
-        client.run(lie, workers=[address])
-        with pytest.warns(db.WorkerWarning, match=rf"{address} has answered with other `flows` than a run of"):
-            swept = db.sweep(MANY, client=client, verify=1.0).collect()
-        assert address not in client.nthreads()
-    ours = db.sweep(MANY).collect()
-    assert swept.flows.to_polars()["goodput_mbps"].equals(ours.flows.to_polars()["goodput_mbps"])
+        client.run(lie, kind, workers=[address])
+        with pytest.warns(db.WorkerWarning, match=rf"{address} {said}"):
+            found = db.sweep(swept, client=client, verify=1.0, max_memory="1GiB").collect()
+        # One that is slow may be an honest one, and stays.
+        assert (address in client.nthreads()) == (kind == "slow")
+    ours = db.sweep(swept).collect()
+    assert found.flows.to_polars().equals(ours.flows.to_polars())
 
 
 def test_what_is_verified_is_a_share_of_what_a_cluster_runs(dumbbell: Cli, tmp_path: Path) -> None:
