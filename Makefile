@@ -19,7 +19,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo build test test-all test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
+.PHONY: demo build test test-all soak test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
@@ -47,6 +47,12 @@ test: $(VENV)/built $(VENV)/dev
 test-all: export DUMBBELL_TEST_WHOLE = 1
 test-all:
 	$(MAKE) --no-print-directory test PROPTEST_RNG_SEED=$$(date +%s)
+
+# Everything that looks for faults by chance, within a budget (10m to a night, 8h), and a report in out/soak. SOAK has more of its
+# options, such as --report docs/soak.md and --mutmut PYTHON.
+BUDGET ?= 10m
+soak: $(VENV)/built $(VENV)/dev
+	$(BIN)/python tests/soak/soak.py --budget $(BUDGET) $(SOAK)
 
 # The Python tests with the lowest and with the newest versions that pyproject.toml allows, not those of requirements.txt.
 test-lowest test-newest: test-%: $(VENV)/builders

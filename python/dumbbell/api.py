@@ -11,7 +11,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from dumbbell import _core, experiment, storage
+from dumbbell import _core, experiment, scratch, storage
 from dumbbell.batches import ALL_TABLES, BATCHES, SUMMARIES, Archive
 from dumbbell.commits import Commits
 from dumbbell.experiment import Source
@@ -278,6 +278,7 @@ class Sweep:
         if archive is None:
             return
         archive.discard_stale()
+        scratch.remove_abandoned()
         assert self._out is not None
         folders, has_format_1 = archive.folders(), (self._out / POINTS).exists()
         if not folders and not has_format_1:

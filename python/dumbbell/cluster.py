@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import queue
 import sys
-import tempfile
 import threading
 import time
 import warnings
@@ -22,7 +21,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dumbbell import _core, memory
+from dumbbell import _core, memory, scratch
 from dumbbell.answers import WrongAnswerError, checked
 from dumbbell.batches import Batch
 from dumbbell.commits import MAX_ROWS
@@ -310,12 +309,12 @@ def work(
         if engine_digest() != engine:
             raise ClusterError(_other_builds({_worker_address(): engine_digest()}, engine))
         limit = memory.limit_of_a_run(max_memory, threads or _worker_threads())
-        with _while_wanted() as cancel, tempfile.TemporaryDirectory(prefix="dumbbell-") as folder:
-            place = Path(folder) / "batches" / "0" / SCENARIO
+        with _while_wanted() as cancel, scratch.Folder("task") as folder:
+            place = folder / "batches" / "0" / SCENARIO
             place.parent.mkdir(parents=True)
-            (Path(folder) / TRACES).mkdir()
+            (folder / TRACES).mkdir()
             for name, content in traces.items():
-                (Path(folder) / TRACES / name).write_text(content, encoding="utf-8")
+                (folder / TRACES / name).write_text(content, encoding="utf-8")
             for job in jobs:
                 results.append(run_job(job, place, limit, cancel))
                 rows += results[-1].rows

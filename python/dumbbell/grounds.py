@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias
 
-from dumbbell import _core
+from dumbbell import _core, scratch
 
 if TYPE_CHECKING:
     from dumbbell.live import Live
@@ -175,13 +173,13 @@ def _attempt_in_worker(point: _core.Point, linux: Linux, cancel: _core.CancelTok
     from dumbbell.parallel import PATIENCE_S
     from dumbbell.results import load_result
 
-    with tempfile.TemporaryDirectory(prefix="dumbbell-") as folder:
-        task = Path(folder) / "task.toml"
+    with scratch.Folder("run") as folder:
+        task = folder / "task.toml"
         task.write_text(point.resolved_toml, encoding="utf-8")
-        target = Path(folder) / "result"
+        target = folder / "result"
         sysctls = [f"{name}={value}" for name, value in linux.sysctl.items()]
         command = [sys.executable, "-m", "dumbbell.worker", str(task), str(target), str(max_memory or 0), *sysctls]
-        said = Path(folder) / "said"
+        said = folder / "said"
         # The worker sees the end of its standard input when this process ends, however it ends.
         with said.open("w") as stderr, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=stderr) as worker:
             while True:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dumbbell import _core, experiment
+from dumbbell import _core, experiment, scratch
 from dumbbell.batches import Batch
 from dumbbell.parallel import ClusterError, run_point
 from dumbbell.results import Result
@@ -50,7 +49,7 @@ def encoded(results: Sequence[Result]) -> Iterator[dict[str, bytes]]:
     if short := [result for result in results if not result.is_long]:
         groups.append(short)
     for group in groups:
-        with tempfile.TemporaryDirectory(prefix="dumbbell-") as folder:
+        with scratch.Folder("batch") as folder:
             batch = Batch.of(group)
-            batch.write(Path(folder))
-            yield {name: (Path(folder) / name).read_bytes() for name in batch.files}
+            batch.write(folder)
+            yield {name: (folder / name).read_bytes() for name in batch.files}

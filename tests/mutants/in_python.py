@@ -1,7 +1,7 @@
 """Mutants of the Python package, as mutmut makes them: one file of a copy of the project is changed at a time.
 
-The type checker looks first, as `make lint` does, then the test files from which imports lead to the module, the
-nearest first.
+What the type checker refuses is unviable, as what does not compile. The rest is shown to the test files from which
+imports lead to the module, the nearest first.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def judge(mutant: PythonMutant, suite: Suite, most: int, cache: Path) -> None:
         try:
             file.write_text(mutant.mutated, "utf-8")
             if suite.types(cache):
-                mutant.verdict, mutant.by = "caught", "mypy"
+                mutant.verdict, mutant.by = "unviable", "mypy"
                 return
             why = suite.check(tests, takes_real_time=takes_real_time)
         finally:

@@ -12,10 +12,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from dumbbell import _core, experiment
+from dumbbell import _core, experiment, scratch
 from dumbbell.advice import traces
 from dumbbell.advice.map import ALONE, ITSELF, Cell, DecisionMap, Queue, Row, by_row, folder_of
 from dumbbell.advice.rule import WEIGHT, Runs, judge
@@ -268,8 +267,8 @@ def answer(question: Question, out: Path | None, limits: dict[str, Any]) -> Deci
     """Runs the candidates and judges; ``limits`` as :class:`dumbbell.api.Sweep` takes them."""
     if out is None:
         # Each round takes what the earlier ones have left there.
-        with TemporaryDirectory(prefix="dumbbell-advice-") as place:
-            return _simulated(question, Path(place), limits)
+        with scratch.Folder("advice") as place:
+            return _simulated(question, place, limits)
     with claimed(out, ADVICE):
         return _simulated(question, out, limits)
 

@@ -4,6 +4,7 @@
 //! failures as well ([`Target::try_bytes`]).
 
 mod draw;
+mod features;
 mod judge;
 mod targets;
 
@@ -11,7 +12,8 @@ use dumbbell_units::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use draw::{Drawer, Reach};
-pub use targets::TARGETS;
+pub use features::features;
+pub use targets::{TARGETS, digest, events};
 
 /// Bytes that a seed stands for.
 const SEED_BYTES: usize = 4096;
@@ -22,6 +24,8 @@ pub struct Target {
     pub name: &'static str,
     /// What it does, in a sentence.
     pub about: &'static str,
+    /// Whether what is accepted is run.
+    pub runs: bool,
     /// Makes a case from bytes: the text that is kept when it fails.
     pub(crate) draw: fn(&[u8]) -> String,
     /// Runs a case.

@@ -1,16 +1,19 @@
-//! Fuzzes: `cargo run -p dumbbell-fuzz -- [TARGET...] [--seeds FIRST..END] [--minutes N] [--keep FOLDER]`,
-//! prints the case of a seed (`--print TARGET SEED`), or tries kept cases again (`TARGET FILE...`).
+//! Fuzzes: `cargo run -p dumbbell-fuzz -- [TARGET...] [--seeds FIRST..END | --from FIRST] [--minutes N]
+//! [--keep FOLDER]`,
+//! prints the case of a seed (`--print TARGET SEED`), tries kept cases again (`TARGET FILE...`), or prints a digest of
+//! the tables of each seed's run (`--digest FIRST..END`), which is the same on every machine.
 
-use dumbbell_fuzz::{Failure, Outcome, TARGETS, Target};
+use dumbbell_fuzz::{Failure, Outcome, TARGETS, Target, digest, events, features};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: dumbbell-fuzz [TARGET...] [--seeds FIRST..END] [--minutes N] [--keep FOLDER]
+const USAGE: &str = "usage: dumbbell-fuzz [TARGET...] [--seeds FIRST..END | --from FIRST] [--minutes N] [--keep FOLDER]
        dumbbell-fuzz --print TARGET SEED
        dumbbell-fuzz TARGET FILE...
+       dumbbell-fuzz --digest FIRST..END
 targets: file, dictionary, trace, run, extreme, twin; without one, all of them";
 
 /// What the command line asks for.
@@ -31,6 +34,16 @@ fn main() -> ExitCode {
         println!("{}", target.case_of(seed));
         return ExitCode::SUCCESS;
     }
+    if let [option, seeds] = &arguments[..]
+        && option == "--digest"
+        && let (Some(target), Some(seeds)) = (Target::named("run"), range(seeds))
+    {
+        for seed in seeds {
+            let digest = digest(&target.case_of(seed)).map_or("none".to_owned(), |digest| format!("{digest:016x}"));
+            println!("{seed} {digest}");
+        }
+        return ExitCode::SUCCESS;
+    }
     let Some(task) = Task::read(arguments.into_iter()) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
@@ -43,6 +56,11 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failures > 0))
 }
 
+fn range(text: &str) -> Option<Range<u64>> {
+    let (first, end) = text.split_once("..")?;
+    Some(first.parse().ok()?..end.parse().ok()?)
+}
+
 impl Task {
     fn read(mut arguments: impl Iterator<Item = String>) -> Option<Task> {
         let keep = PathBuf::from("out/fuzz");
@@ -50,14 +68,13 @@ impl Task {
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--seeds" => {
-                    let text = arguments.next()?;
-                    let (first, end) = text.split_once("..")?;
-                    task.seeds = first.parse().ok()?..end.parse().ok()?;
+                    task.seeds = range(&arguments.next()?)?;
                 }
                 "--minutes" => {
                     task.patience = Some(Duration::from_secs(60 * arguments.next()?.parse::<u64>().ok()?));
                     task.seeds.end = u64::MAX;
                 }
+                "--from" => task.seeds = arguments.next()?.parse().ok()?..u64::MAX,
                 "--keep" => task.keep = arguments.next()?.into(),
                 name => match Target::named(name) {
                     Some(target) => task.targets.push(target),
@@ -90,6 +107,8 @@ impl Task {
     /// Tries seeds, target by target in turn. Returns how many failed.
     fn fuzz(&self) -> usize {
         let start = Instant::now();
+        let mut cases = 0u64;
+        let mut having: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         let is_over = || self.patience.is_some_and(|patience| start.elapsed() > patience);
         let mut counts: BTreeMap<&str, [u64; 4]> = self.targets.iter().map(|target| (target.name, [0; 4])).collect();
         for seed in self.seeds.clone() {
@@ -98,7 +117,14 @@ impl Task {
                 break;
             }
             for target in &self.targets {
-                let result = target.try_seed(seed);
+                let case = target.case_of(seed);
+                let result = target.try_case(&case);
+                if matches!(result, Ok(Outcome::Accepted)) && target.runs {
+                    cases += 1;
+                    for (kind, name, has_it) in features(&case) {
+                        *having.entry((kind, name)).or_default() += u64::from(has_it);
+                    }
+                }
                 let column = match &result {
                     Ok(Outcome::Accepted) => 0,
                     Ok(Outcome::Refused) => 1,
@@ -116,6 +142,10 @@ impl Task {
         println!("{:<12}{:>10}{:>10}{:>10}{:>10}", "target", "accepted", "refused", "stopped", "failed");
         for (name, [accepted, refused, stopped, failed]) in &counts {
             println!("{name:<12}{accepted:>10}{refused:>10}{stopped:>10}{failed:>10}");
+        }
+        println!("{} events in {cases} experiments that ran; of these have", events());
+        for ((kind, name), count) in having {
+            println!("{kind:<12}{name:<24}{count:>8}{:>8.2} %", 100.0 * count as f64 / cases as f64);
         }
         counts.values().map(|counts| counts[3]).sum::<u64>().try_into().unwrap_or(usize::MAX)
     }

@@ -12,36 +12,49 @@ use dumbbell_scenario::{Experiment, ScenarioErrors, json_schema};
 use serde_json::Value;
 use std::sync::LazyLock;
 
+pub use run::{digest, events};
+
 /// Everything that is fuzzed.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "file",
         about: "the text of an experiment, with slips of the pen: read, refused with a place, and read again as written back",
+        runs: false,
         draw: file::draw,
         check: file::check,
     },
     Target {
         name: "dictionary",
         about: "an experiment as a dictionary with values at and beyond every limit",
+        runs: false,
         draw: dictionary::draw,
         check: dictionary::check,
     },
-    Target { name: "trace", about: "traces of capacity and of delay", draw: trace::draw, check: trace::check },
+    Target {
+        name: "trace",
+        about: "traces of capacity and of delay",
+        runs: false,
+        draw: trace::draw,
+        check: trace::check,
+    },
     Target {
         name: "run",
         about: "an experiment that can be run, to its end, with everything that must hold of it",
+        runs: true,
         draw: run::draw,
         check: run::check,
     },
     Target {
         name: "extreme",
         about: "a run with parameters of endpoints and controllers at the ends of their ranges",
+        runs: true,
         draw: extreme::draw,
         check: run::check,
     },
     Target {
         name: "twin",
         about: "a run whose packets are carried one by one, with the tables of one whose packets are not",
+        runs: true,
         draw: twin::draw,
         check: twin::check,
     },

@@ -5,12 +5,13 @@ use super::{SCHEMA, refused};
 use crate::judge::judge;
 use crate::{Drawer, Outcome, Reach};
 use arbitrary::Result;
-use dumbbell_results::Table;
+use dumbbell_results::{Table, Values};
 use dumbbell_scenario::{Experiment, Scenario};
 use dumbbell_sim::{Bounds, RunError, RunOutput, Stepper};
 use dumbbell_units::Duration as Span;
 use serde_json::{Map, Value, json};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -62,6 +63,31 @@ pub enum Carriage {
     InSteps,
 }
 
+static EVENTS: AtomicU64 = AtomicU64::new(0);
+
+/// Events of all runs so far.
+pub fn events() -> u64 {
+    EVENTS.load(Ordering::Relaxed)
+}
+
+/// A number that stands for every bit of a run's tables; none where the case does not run to its end.
+pub fn digest(case: &str) -> Option<u64> {
+    let experiment = Experiment::from_toml(case, "case.toml", &[]).ok()?;
+    let output = run(&experiment.points()[0].scenario(), Carriage::Usual).ok()?;
+    let mut hasher = DefaultHasher::new();
+    for (name, table) in tables(&output) {
+        name.hash(&mut hasher);
+        for column in &table.columns {
+            column.name.hash(&mut hasher);
+            match &column.values {
+                Values::Float(rows) => rows.iter().for_each(|value| value.to_bits().hash(&mut hasher)),
+                other => format!("{other:?}").hash(&mut hasher),
+            }
+        }
+    }
+    Some(hasher.finish())
+}
+
 /// All tables of a run, with their names.
 pub fn tables(run: &RunOutput) -> [(&'static str, &Table); 9] {
     let RunOutput { flows, links, series, link_series, traffic, completions, pages, rounds, datagrams, summary: _ } =
@@ -96,6 +122,7 @@ pub fn run(scenario: &Scenario, carriage: Carriage) -> std::result::Result<RunOu
             Carriage::Usual | Carriage::Plain => dumbbell_sim::run_within(scenario, bounds),
         };
         drop(done);
+        EVENTS.fetch_add(output.as_ref().map_or(0, |output| output.summary.events), Ordering::Relaxed);
         output
     })
 }

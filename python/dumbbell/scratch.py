@@ -1,0 +1,78 @@
+"""Temporary folders that do not outlive whoever made them.
+
+What killed processes have left goes when another folder is made, or a sweep begins.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+ATTEMPTS = 20
+"""How often the removal of a folder is tried."""
+
+_PREFIX = "dumbbell-"
+_OWNER = "owner"
+
+
+class Folder:
+    """A temporary folder for something, which lives as long as this object and no longer than the interpreter."""
+
+    def __init__(self, of: str) -> None:
+        remove_abandoned()
+        new = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}{of}-"))
+        owner = _lock(new / _OWNER)
+        # It has its name only when its lock is held, so that nobody takes it for abandoned.
+        self.path = new.rename(new.with_name(new.name.removeprefix(".")))
+        self.remove = weakref.finalize(self, _remove, self.path, owner)
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def _remove(folder: Path, owner: IO[bytes]) -> None:
+    # An interrupted write of Polars may still create its file while the folder is emptied.
+    for _ in range(ATTEMPTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
+        time.sleep(0.01)
+    owner.close()
+
+
+def _lock(path: Path) -> IO[bytes]:
+    """Opens a file and locks it until it is closed, where there are such locks.
+
+    Raises:
+        BlockingIOError: Another process holds it.
+    """
+    file = path.open("ab")
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        pass
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def remove_abandoned() -> None:
+    """Removes folders whose owner is gone; the kernel gives the lock of a killed process back."""
+    if os.name != "posix":
+        return
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        if (folder / _OWNER).is_file():
+            with suppress(OSError):
+                _remove(folder, _lock(folder / _OWNER))

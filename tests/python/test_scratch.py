@@ -1,0 +1,55 @@
+"""Temporary folders do not outlive whoever made them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dumbbell as db
+from dumbbell import scratch
+
+SWEEP = {
+    "duration": "200ms",
+    "path": {"rate": "1mbit", "rtt": "20ms"},
+    "flows": [{"cc": "reno"}],
+    "sweep": {"repeat": 2},
+}
+MAKING = (
+    "import sys; from dumbbell import scratch; "
+    "folder = scratch.Folder('task'); (folder.path / 'file').write_text('x'); print(folder.path, flush=True); "
+    "sys.stdin.read()"
+)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
+def test_the_folder_of_a_killed_process_goes_with_the_next_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    command = [sys.executable, "-c", MAKING]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        # It is in use, and others leave it alone, as what is not ours.
+        (place / "dumbbell-notes").mkdir()
+        db.sweep(SWEEP, out=tmp_path / "one").collect()
+        assert (folder / "file").is_file()
+        process.kill()
+    assert folder.is_dir()
+    db.sweep(SWEEP, out=tmp_path / "two").collect()
+    assert [path.name for path in place.iterdir()] == ["dumbbell-notes"]
+
+
+def test_a_folder_goes_with_its_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with scratch.Folder("task") as folder:
+        (folder / "file").write_text("x")
+        assert folder.parent == tmp_path
+    assert not list(tmp_path.iterdir())
