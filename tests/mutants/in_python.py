@@ -31,6 +31,8 @@ TESTS = Path("tests/python")
 TOOL = "uv run --no-project --with mutmut==3.8.1 python"
 CPU_S = 600
 PATIENCE_S = 1800
+# Words in the names of test files that take long: asked late, unless a module is called so.
+SLOW = {"cluster", "large", "browser", "notebook", "linux", "machine", "tutorials", "gallery", "papers"}
 # Their tests take real time.
 OF_THE_KERNEL = {"grounds", "live", "rootless", "shell", "worker"}
 
@@ -125,7 +127,12 @@ class Suite:
         words = set(module.split(".")[1:])
         tests = [name for name in distance if name.startswith("test_")]
         mentions = {name: self.mentions(name, module) for name in tests}
-        tests.sort(key=lambda name: (not words & set(name.split("_")), -min(mentions[name], 3), distance[name], name))
+
+        def order(name: str) -> tuple[bool, bool, int, int, str]:
+            words_of_test = set(name.split("_"))
+            return not words & words_of_test, bool(SLOW & words_of_test), -min(mentions[name], 3), distance[name], name
+
+        tests.sort(key=order)
         return [str(TESTS / f"{name}.py") for name in tests[:most]]
 
     def mentions(self, test: str, module: str) -> int:
