@@ -368,7 +368,7 @@ def _windows(matrix: FloatArray, bin_s: float, window_s: float) -> FloatArray:
 
 def _first_held(times: FloatArray, condition: NDArray[np.bool_], start_s: float, hold_s: float) -> float | None:
     """Seconds from ``start_s`` to the first instant from which the condition holds for ``hold_s`` or to the end."""
-    hold = _bins(times, hold_s) if hold_s > 0 else 1
+    hold = _bins(times, hold_s)
     first = int(np.searchsorted(times, start_s - 1e-9))
     held = 0
     # Backwards: how long the condition holds from each instant on.

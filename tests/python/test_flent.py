@@ -132,6 +132,9 @@ def test_load_lies_between_equal_delays_and_its_end_counts() -> None:
     assert (data.delay, data.loaded("x")) == (3.0, [4.0, 5.0, 6.0, 7.0])
     ((name, mean, median, count),) = data.summary()
     assert (name, mean, median, count) == ("x", 5.5, 5.5, 4)
+    # A test that ends early was to have as much without load at its beginning.
+    cut = flent.FlentData("a", "", [float(at) for at in range(9)], {"x": [float(at) for at in range(9)]}, metadata)
+    assert (cut.delay, cut.loaded("x")) == (3.0, [4.0, 5.0])
     without = flent.FlentData("a", "", [1.0, 2.0], {"x": [5.0, None]}, {})
     assert (without.delay, without.loaded("x")) == (0.0, [5.0])
 

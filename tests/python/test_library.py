@@ -289,6 +289,15 @@ const dumbbell_algorithm *dumbbell_cc(void) {
 """
 
 
+@needs_c
+def test_a_library_is_paced_if_it_wants_that(tmp_path: Path) -> None:
+    wishes = LAYOUT.replace(" | DUMBBELL_WANTS_PACING", "").replace("view->paced != 1", "view->paced != 0")
+    assert wishes.count("paced != 0") == 1 and "WANTS_PACING" not in wishes
+    library = compiled(tmp_path, wishes)
+    path = {"rate": "20mbit", "rtt": "40ms"}
+    assert db.run({"duration": "1s", "path": path, "flows": [{"cc": {"library": str(library)}}]}).flows.rows()
+
+
 @pytest.mark.parametrize("compiler", ["cc", "c++"])
 def test_both_sides_know_the_same_structs(tmp_path: Path, compiler: str) -> None:
     if shutil.which(compiler) is None:

@@ -109,6 +109,28 @@ def test_rise_and_fall_after_a_change_of_capacity() -> None:
     assert metrics.fall_time(T, late, 20.0, steady_p95=5.0) == pytest.approx(5.0)
 
 
+def test_a_fall_begins_at_the_change_and_ends_below_its_bound() -> None:
+    times = [19.0, 20.0, 21.0, 22.0, 23.0]
+    # The peak is the sample at the change itself.
+    assert metrics.fall_time(times, [5.0, 100.0, 5.0, 5.0, 5.0], 20.0, steady_p95=5.0) == 1.0
+    # Twice the steady delay is not below it, whether it is the peak or what comes after one.
+    assert metrics.fall_time(times, [5.0, 10.0, 10.0, 10.0, 10.0], 20.0, steady_p95=5.0) is None
+    assert metrics.fall_time(times, [5.0, 99.0, 10.0, 9.9, 9.9], 20.0, steady_p95=5.0) == 2.0
+
+
+def test_what_is_held_to_the_end_is_held_and_what_lasts_exactly_as_long_is_too() -> None:
+    times = np.arange(0.0, 10.0)
+    late = np.where(times < 7, 0.0, 5.0)
+    hold = {"window_s": 1.0, "hold_s": 5.0}
+    assert metrics.convergence_time(times, late, 0.0, 5.0, **hold) == 7.0
+    assert metrics.convergence_time(times, np.where(times == 9, 0.0, late), 0.0, 5.0, **hold) is None
+    exactly = np.where((times >= 2) & (times < 7), 5.0, 0.0)
+    assert metrics.convergence_time(times, exactly, 0.0, 5.0, **hold) == 2.0
+    assert metrics.convergence_time(times, np.where(times == 6, 0.0, exactly), 0.0, 5.0, **hold) is None
+    # A sample a rounding error before the start is one at the start.
+    assert metrics.convergence_time([0.0, 1.0 - 1e-10, 2.0], [5.0, 5.0, 5.0], 1.0, 5.0, **hold) == 0.0
+
+
 def test_startup_time_is_when_the_link_is_first_busy() -> None:
     assert metrics.startup_time(T, np.clip(T / 10, 0, 1)) == pytest.approx(8.0)
     assert metrics.startup_time(T, np.zeros(T.size)) is None
@@ -211,6 +233,15 @@ def test_anova_on_the_published_vector() -> None:
     assert result.critical_f() == pytest.approx(2.1029, abs=5e-5)
     assert result.p < 1e-100
     assert result.eta_squared == pytest.approx(0.392, abs=5e-4)
+
+
+def test_anova_of_groups_that_do_not_vary_within() -> None:
+    apart = metrics.anova([[1, 1], [2, 2]])
+    assert apart is not None
+    assert (apart.f, apart.p, apart.eta_squared, apart.omega_squared) == (math.inf, 0.0, 1.0, 1.0)
+    equal = metrics.anova([[1, 1], [1, 1]])
+    assert equal is not None
+    assert (equal.f, equal.p, equal.eta_squared, equal.omega_squared) == (0.0, 1.0, 0.0, 0.0)
 
 
 def test_anova_of_groups_with_equal_means() -> None:

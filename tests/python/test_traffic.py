@@ -46,6 +46,22 @@ def test_a_result_has_a_row_a_source_and_a_row_a_transfer(result: db.Result) -> 
     assert result.meta.algorithms == {"cubic": "cubic-linux-6.18", "bbr": "bbr1-linux-6.18"}
 
 
+def test_a_class_ends_with_its_bound_and_counts_what_was_cut_short() -> None:
+    rows = [
+        {"source": 0, "label": "web", "bytes": size, "measured": 1, "fct_s": fct, "slowdown": fct and fct / 2}
+        for size, fct in ((10_000, 1.0), (10_001, 2.0), (10_002, None), (10_003, None), (20e6, 4.0))
+    ]
+    found = {row["sizes"]: row for row in transfers.by_size(pl.DataFrame(rows)).to_dicts()}
+    counts = {name: (row["transfers"], row["unfinished"]) for name, row in found.items()}
+    assert counts == {
+        transfers.ALL: (5, 2),
+        "up to 10 kB": (1, 0),
+        "10 to 100 kB": (3, 2),
+        "above 10 MB": (1, 0),
+    }
+    assert found["10 to 100 kB"]["p50_fct_s"] == 2.0 and found["above 10 MB"]["p50_slowdown"] == 2.0
+
+
 def test_quantiles_by_size_are_those_of_the_rows(result: db.Result) -> None:
     table = result.completions.to_polars()
     rows = transfers.by_size(table).to_dicts()

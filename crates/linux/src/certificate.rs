@@ -6,10 +6,10 @@ use crate::kernel::release;
 use crate::lateness::Lateness;
 use crate::seen::Seen;
 use crate::traffic::Promptness;
+use cpu_time::ProcessTime;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::Duration;
 use rustix::param::clock_ticks_per_second;
-use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -188,12 +188,11 @@ impl Machine {
         let numbers: Vec<u64> = text.lines().next()?.split_whitespace().skip(1).flat_map(str::parse).collect();
         // user nice system idle iowait irq softirq steal
         let [user, nice, system] = *numbers.first_chunk()?;
-        let own = clock_gettime(ClockId::ProcessCPUTime);
         Some(Machine {
             stolen: *numbers.get(7)?,
             total: numbers.iter().take(8).sum(),
             programs_s: (user + nice + system) as f64 / clock_ticks_per_second() as f64,
-            own_s: own.tv_sec as f64 + own.tv_nsec as f64 / 1e9,
+            own_s: ProcessTime::try_now().ok()?.as_duration().as_secs_f64(),
             at: Instant::now(),
         })
     }

@@ -96,14 +96,17 @@ impl BbrInfo {
     pub fn of(socket: impl AsFd) -> io::Result<BbrInfo> {
         let mut bytes = [0; ROOM];
         let length = socket_option(socket, libc::IPPROTO_TCP, libc::TCP_CC_INFO, &mut bytes)?;
-        let bytes = &bytes[..length.min(ROOM)];
+        Ok(BbrInfo::read(&bytes[..length.min(ROOM)]))
+    }
+
+    fn read(bytes: &[u8]) -> BbrInfo {
         let word = |at| field(bytes, at).map_or(0, u32::from_ne_bytes);
-        Ok(BbrInfo {
+        BbrInfo {
             bw: u64::from(word(0)) | u64::from(word(4)) << 32,
             min_rtt_us: word(8),
             pacing_gain: word(12),
             cwnd_gain: word(16),
-        })
+        }
     }
 
     /// The phase, which the gains give away (`tcp_bbr.c`): STARTUP has both high, DRAIN only that of the window,
@@ -132,6 +135,14 @@ mod tests {
         bytes[80..84].copy_from_slice(&10u32.to_ne_bytes());
         let info = TcpInfo::read(&bytes);
         assert_eq!((info.cwnd, info.delivered, info.total_rto), (10, 0, None));
+    }
+
+    #[test]
+    fn a_bandwidth_has_a_low_and_a_high_word() {
+        let words = [7u32, 3, 40_000, 739, 512];
+        let info = BbrInfo::read(&words.map(u32::to_ne_bytes).concat());
+        assert_eq!((info.bw, info.min_rtt_us), ((3 << 32) + 7, 40_000));
+        assert_eq!((info.pacing_gain, info.cwnd_gain), (739, 512));
     }
 
     #[test]
