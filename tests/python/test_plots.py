@@ -17,6 +17,7 @@ from dumbbell import catalogue, metrics
 from dumbbell.plots import Picture, style, summary, timeseries
 from dumbbell.plots.capacity import capacity_over_time
 from dumbbell.plots.distribution import samples_of_run
+from dumbbell.results import separating_axes
 
 
 def labels(picture: Picture) -> list[str]:
@@ -223,6 +224,18 @@ def test_a_flow_that_has_stopped_is_not_drawn_on() -> None:
     assert 2 <= ends[1] < 2.5
     stopped = dict(samples_of_run(result, "rtt_ms"))["bbr", "bbr"]
     assert len(stopped) < 130
+
+
+def test_settings_that_tell_rows_apart_are_those_that_vary_within_an_algorithm_and_label() -> None:
+    flows = pl.DataFrame(
+        {
+            "cc": ["bbr", "bbr", "cubic", "cubic"],
+            "label": [""] * 4,
+            "path.loss": [0.0, 0.1] * 2,
+            "queue": ["a", "a", "b", "b"],
+        }
+    )
+    assert separating_axes(flows, ["path.loss", "queue", "absent"]) == ["path.loss"]
 
 
 def test_an_axis_of_noise_is_not_drawn_large() -> None:
