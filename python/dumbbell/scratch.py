@@ -40,6 +40,13 @@ class Folder:
 
 
 def _remove(folder: Path, owner: IO[bytes]) -> None:
+    # The owner last: what a process that is killed meanwhile leaves is still known as ours.
+    for path in [path for path in folder.glob("*") if path.name != _OWNER]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
     # An interrupted write of Polars may still create its file while the folder is emptied.
     for _ in range(ATTEMPTS):
         shutil.rmtree(folder, ignore_errors=True)

@@ -47,6 +47,33 @@ def test_the_folder_of_a_killed_process_goes_with_the_next_sweep(
     assert [path.name for path in place.iterdir()] == ["dumbbell-notes"]
 
 
+REMOVING = (
+    "import os, signal, sys; from dumbbell import scratch\n"
+    "folder = scratch.Folder('task'); [(folder.path / name).mkdir() for name in 'az']; (folder.path / 'm').touch()\n"
+    "left = int(sys.argv[1])\n"
+    "def hook(event, args):\n"
+    "    global left\n"
+    "    left -= event in ('os.remove', 'os.rmdir', 'os.unlink')\n"
+    "    if left < 0: os.kill(os.getpid(), signal.SIGKILL)\n"
+    "sys.addaudithook(hook); folder.remove()"
+)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
+def test_a_process_killed_while_it_removes_its_folder_leaves_what_the_next_one_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    # Three things within it.
+    for step in range(4):
+        subprocess.run([sys.executable, "-c", REMOVING, str(step)])
+        (left,) = tmp_path.iterdir()
+        assert {path.name for path in left.iterdir()} >= {"owner"}, step
+        scratch.remove_abandoned()
+        assert not list(tmp_path.iterdir()), step
+
+
 def test_a_folder_goes_with_its_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with scratch.Folder("task") as folder:
