@@ -158,6 +158,15 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_of_twice_the_priority_stands_twice_the_signal() {
+        let mut nada = Nada::new(&RealTimeConfig { priority: 2.0, ..RealTimeConfig::default() });
+        nada.on_report(&report(true, 0.0, 1e9), DELTA, RTT);
+        nada.on_report(&report(false, 40.0, 0.0), DELTA, RTT);
+        // 1 - 0.5 0.2 (20 / 500) - 0.5 2 (40 / 500)
+        assert!((nada.reference_rate - 1_500_000.0 * 0.916).abs() < 1e-6, "{}", nada.reference_rate);
+    }
+
+    #[test]
     fn what_waits_slows_the_encoder_and_hastens_packets_within_the_bounds() {
         let mut nada = Nada::new(&RealTimeConfig::default());
         nada.reference_rate = 600_000.0;
