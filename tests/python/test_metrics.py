@@ -159,6 +159,7 @@ def test_harm_to_rates_and_delays() -> None:
     assert metrics.harm(10, 6) == pytest.approx(0.4)
     assert metrics.harm(20, 50, more_is_better=False) == pytest.approx(0.6)
     assert metrics.harm(10, 12) == pytest.approx(-0.2)
+    assert metrics.harm(0, 6) is None, "what has nothing alone has nothing to lose"
 
 
 def test_utility_weighs_delay_by_delta() -> None:

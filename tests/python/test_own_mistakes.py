@@ -273,3 +273,11 @@ def test_an_exception_in_a_process_says_what_it_says_here(tmp_path: Path) -> Non
     file = written(tmp_path, RUNNING["raises"])
     with pytest.raises(db.RunError, match="in `on_ack`, ZeroDivisionError: division by zero"):
         db.sweep(file, repeat=2, jobs=2).collect()
+
+
+def test_a_file_that_is_no_python_is_refused_with_its_line_and_reason(tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text("class Mine:\n    def on_ack(self, conn ack):\n        pass\n")
+    flows = [{"cc": {"python": f"{file}:Mine"}}]
+    with pytest.raises(db.ScenarioError, match=r"broken\.py, line 2: SyntaxError: invalid syntax"):
+        db.run({"duration": "1s", "path": {"rate": "1mbit", "rtt": "20ms"}, "flows": flows})
