@@ -80,6 +80,7 @@ def remove_abandoned() -> None:
     if os.name != "posix":
         return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        if (folder / _OWNER).is_file():
-            with suppress(OSError):
+        # It may be another user's.
+        with suppress(OSError):
+            if (folder / _OWNER).is_file():
                 _remove(folder, _lock(folder / _OWNER))

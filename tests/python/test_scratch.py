@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,23 @@ def test_a_process_killed_while_it_removes_its_folder_leaves_what_the_next_one_k
         assert {path.name for path in left.iterdir()} >= {"owner"}, step
         scratch.remove_abandoned()
         assert not list(tmp_path.iterdir()), step
+
+
+def test_the_folder_of_another_user_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        theirs = Path(place) / "dumbbell-theirs"
+        theirs.mkdir(mode=0o700)
+        (theirs / "owner").touch()
+        monkeypatch.setattr("tempfile.tempdir", place)
+        os.seteuid(65534)
+        try:
+            scratch.remove_abandoned()
+        finally:
+            os.seteuid(0)
+        assert (theirs / "owner").is_file()
 
 
 def test_a_folder_goes_with_its_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
