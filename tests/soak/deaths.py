@@ -73,10 +73,12 @@ class Place:
 
 def kill(process: subprocess.Popen[bytes], after_s: float) -> None:
     """Kills a process after a while."""
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(after_s)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(after_s)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def shell(place: Place, dice: random.Random) -> str:
@@ -207,6 +209,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="how many deaths (100)")
     parser.add_argument("--minutes", type=float, default=1e9, help="when to stop in any case")
     arguments = parser.parse_args()
+    # Whoever ends this ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     end = time.monotonic() + 60 * arguments.minutes
     before = namespaces()
     died: Counter[str] = Counter()
