@@ -143,7 +143,7 @@ fn links_and_channels_with_several_things_at_a_time_do_as_they_did() {
 fn stations_on_a_radio_channel_do_as_they_did() {
     let mut table = String::new();
     let categories = [AccessCategory::Voice, AccessCategory::BestEffort, AccessCategory::Background];
-    for json in wifi::OPTIONS {
+    for json in wifi::OPTIONS.into_iter().chain([wifi::AWAY]) {
         writeln!(table, "{json}: {}", wifi::run(json, None, &[])).unwrap();
         writeln!(table, "{json}, errors: {}", wifi::run(json, wifi::SOME, &[])).unwrap();
     }

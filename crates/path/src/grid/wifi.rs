@@ -32,6 +32,9 @@ pub const OPTIONS: [&str; 16] = [
     r#"{"width": "20mhz", "mcs": 1, "device_queue": "none", "airtime_fairness": false, "prebuild": true}"#,
 ];
 
+/// Stations that leave and come back while packets wait in their devices.
+pub const AWAY: &str = r#"{"prebuild": true, "mcs": 4, "away": {"every": "20ms", "for": "9ms", "from": "5ms"}}"#;
+
 fn wifi(json: &str) -> Wifi {
     let wifi: Wifi = serde_json::from_str(json).unwrap();
     wifi.check().unwrap();

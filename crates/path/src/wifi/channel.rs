@@ -122,7 +122,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             let turns = &mut self.contenders[contender].turns;
             let place = Place { port: number, contender, station: turns.len(), category };
             let queue = Rng::new(queues.next_u64());
-            let lane = Lane::new(place, (&port.wifi, port.modulation), access.txop, &config, queue);
+            let lane = Lane::new(place, (&port.wifi, port.modulation), is_access_point, access.txop, &config, queue);
             if let Some(lane) = lane {
                 let index = self.lanes.len();
                 port.lanes[category as usize] = Some(index);
@@ -160,7 +160,7 @@ impl<P: Packet + Send> WifiChannel<P> {
         let (room, later) =
             if queue <= now { (lane.room(&self.ports[lane.port].wifi), Time::NEVER) } else { (Room::None, queue) };
         self.intake.note(number, lane.pending, room, later);
-        self.contenders[lane.contender].turns.note(lane.station, lane.ready(), now);
+        self.contenders[lane.contender].turns.note(lane.station, lane.ready(now), now);
     }
 
     /// Does what the end of the exchange leads to, if it is over by `now`: devices take packets, one lane after the
@@ -197,7 +197,7 @@ impl<P: Packet + Send> WifiChannel<P> {
     /// There is something new in a lane at `now`.
     fn enter(&mut self, now: Time, lane: usize) {
         let lane = &self.lanes[lane];
-        let (contender, ready) = (lane.contender, lane.ready());
+        let (contender, ready) = (lane.contender, lane.ready(now));
         if ready == Time::NEVER {
             return;
         }

@@ -75,7 +75,9 @@ impl<P: Packet + Send> WifiChannel<P> {
     /// What a contender sends at `now`, if its queues have anything for it after all.
     fn transmission(&mut self, now: Time, contender: usize) -> Option<Transmission<P>> {
         let built = self.contenders[contender].built.take();
-        let Some((lane, aggregate)) = built.or_else(|| self.build(now, contender, None)) else {
+        let Some((lane, aggregate)) =
+            built.and_then(|built| self.unless_away(now, built)).or_else(|| self.build(now, contender, None))
+        else {
             self.find_ready(contender, now + Duration::from_nanos(1));
             return None;
         };
@@ -89,11 +91,30 @@ impl<P: Packet + Send> WifiChannel<P> {
         Some(Transmission { contender, lane, aggregate, ppdu, is_announced })
     }
 
+    /// An aggregate that the device has fixed. If its station has left meanwhile, its frames wait to be sent later.
+    fn unless_away(
+        &mut self,
+        now: Time,
+        (lane, mut aggregate): (usize, Aggregate<P>),
+    ) -> Option<(usize, Aggregate<P>)> {
+        if !self.lanes[lane].is_away(now) {
+            return Some((lane, aggregate));
+        }
+        aggregate.mpdus.drain(..).for_each(|mpdu| self.lanes[lane].retry(mpdu));
+        self.spare = aggregate.mpdus;
+        self.note(now, lane);
+        None
+    }
+
     /// Makes the next aggregate of a contender. `under_way` is the lane of the one that is being sent, and the number
     /// of its first MPDU.
     fn build(&mut self, now: Time, contender: usize, under_way: Option<(usize, u32)>) -> Option<(usize, Aggregate<P>)> {
         loop {
             let lane = self.contenders[contender].turns.next(now)?;
+            if self.lanes[lane].is_away(now) {
+                self.note(now, lane);
+                continue;
+            }
             // A queue that makes packets wait has let them go since the device asked last.
             self.fill_device(now, lane);
             let first = under_way.filter(|(under_way, _)| *under_way == lane).map(|(_, number)| number);
@@ -105,7 +126,7 @@ impl<P: Packet + Send> WifiChannel<P> {
                 return Some((lane, aggregate));
             }
             self.spare = aggregate.mpdus;
-            if self.lanes[lane].ready() <= now {
+            if self.lanes[lane].ready(now) <= now {
                 // The window of the lane is used up by what is under way.
                 return None;
             }

@@ -1,6 +1,7 @@
 //! What one device has to send to another in one access category, from the queue to the MPDUs that are under way.
 
 use super::aggregate::{Aggregate, Bounds, Mpdu, next_mpdu};
+use super::away::Away;
 use super::intake::Room;
 use super::phy::Modulation;
 use super::reorder::Reorder;
@@ -25,6 +26,8 @@ pub(super) struct Lane<P> {
     pub station: usize,
     pub category: AccessCategory,
     pub receiver: Reorder<P>,
+    /// When its station is not there, and whether it is the access point that sends.
+    away: Option<(Away, bool)>,
     bounds: Bounds,
     /// Estimated airtime of what the device holds or has under way.
     pub pending: Duration,
@@ -50,6 +53,7 @@ impl<P: Packet> Lane<P> {
     pub(super) fn new(
         place: Place,
         (wifi, modulation): (&Wifi, Modulation),
+        is_access_point: bool,
         txop: Option<Duration>,
         config: &LinkConfig,
         rng: Rng,
@@ -65,6 +69,7 @@ impl<P: Packet> Lane<P> {
             station,
             category,
             receiver: Reorder::new(wifi.reorder_timeout),
+            away: wifi.away.map(|away| (away, is_access_point)),
             bounds: Bounds::new(wifi, &modulation, txop),
             pending: Duration::ZERO,
             modulation,
@@ -98,9 +103,18 @@ impl<P: Packet> Lane<P> {
         self.queue.assign(flow, dscp);
     }
 
-    /// From when on there is something to send.
-    pub(super) fn ready(&self) -> Time {
-        if self.device.is_empty() && self.again.is_empty() { self.queue.ready() } else { Time::ZERO }
+    /// From when on there is something that can be sent; an instant before `now` is any of the past.
+    pub(super) fn ready(&self, now: Time) -> Time {
+        let ready = if self.device.is_empty() && self.again.is_empty() { self.queue.ready() } else { Time::ZERO };
+        match &self.away {
+            Some((away, is_access_point)) if ready < Time::NEVER => away.present(ready.max(now), *is_access_point),
+            _ => ready,
+        }
+    }
+
+    /// Whether its station is away at `now`.
+    pub(super) fn is_away(&self, now: Time) -> bool {
+        self.away.is_some_and(|(away, is_access_point)| away.present(now, is_access_point) > now)
     }
 
     /// From when on the queue has something to give.

@@ -1,5 +1,6 @@
 //! What can be chosen of a Wi-Fi link.
 
+use super::away::Away;
 use super::phy::{ChannelWidth, GuardInterval, MAX_MCS, Modulation};
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Bytes, Duration, Rate};
@@ -86,6 +87,9 @@ pub struct Wifi {
     /// Airtime that the station of this link is given at a time: its weight.
     #[schemars(extend("x-with" = "airtime_fairness", "x-above" = "0s", "x-at-most" = "1s", "x-source" = "Linux 6.18, net/mac80211/airtime.c: IEEE80211_DEFAULT_AIRTIME_WEIGHT, 256 us"))]
     pub airtime_weight: Duration,
+    /// The station leaves the channel again and again, and packets wait for it in both directions. Default: it stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub away: Option<Away>,
 }
 
 impl Default for Wifi {
@@ -114,6 +118,7 @@ impl Default for Wifi {
             device_packets: 1_424,
             airtime_fairness: true,
             airtime_weight: Duration::from_micros(256),
+            away: None,
         }
     }
 }
@@ -150,8 +155,9 @@ impl Wifi {
     /// For a report.
     pub fn in_words(&self) -> String {
         let streams = if self.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", self.streams) };
+        let away = self.away.map_or_else(String::new, |away| away.in_words());
         format!(
-            "Wi-Fi 5 on channel {} ({}, {streams}, MCS {}: {})",
+            "Wi-Fi 5 on channel {} ({}, {streams}, MCS {}: {}){away}",
             self.channel,
             self.width.in_words(),
             self.mcs,

@@ -16,6 +16,8 @@ pub(super) const BLOCK_ACK: Duration = Duration::from_micros(32);
 pub(super) const RTS: Duration = Duration::from_micros(28);
 /// See [`RTS`].
 pub(super) const CTS: Duration = Duration::from_micros(28);
+/// A frame without data: 28 bytes at 24 Mbit/s.
+pub(super) const NULL: Duration = Duration::from_micros(32);
 /// The highest MCS of VHT.
 pub(super) const MAX_MCS: u8 = 9;
 

@@ -14,6 +14,7 @@ use crate::key_path::KeyPath;
 use crate::{Flow, Link, Pool};
 use dumbbell_parameters::{Parameter, check};
 use dumbbell_path::loss::{self, Bernoulli, Steps};
+use dumbbell_path::wifi::Wifi;
 use dumbbell_path::{
     Delay, Impairments, Level, LinkConfig, LinkContext, LossRecipe, Policer, QueueLimit, QueueRecipe, queue,
 };
@@ -40,6 +41,11 @@ impl Context<'_> {
             self.side(&side, &at);
             if let Some(ReverseSpec::Side(back)) = reverse {
                 self.side(back, &at.key("reverse"));
+                if let Some(Wifi { away: Some(_), .. }) = back.wifi {
+                    let at = at.key("reverse").key("wifi").key("away");
+                    let message = "`reverse.wifi.away`: a station is away in both directions of its link";
+                    self.report.key(&at, message, "give `away` in `wifi` of the link itself");
+                }
                 // Both directions of a radio link are on the air.
                 if side.wifi.is_some() && back.wifi.is_none() {
                     self.nothing_of_wires(back, &at.key("reverse"));

@@ -6,6 +6,7 @@ use super::{Context, MAX_DELAY, top};
 use crate::error::suggest;
 use crate::file::{DelaySpec, LinkSpec, RateSpec, ReverseSpec, Side};
 use crate::key_path::KeyPath;
+use dumbbell_path::wifi::Wifi;
 use dumbbell_units::Duration;
 use std::collections::{BTreeSet, HashMap};
 
@@ -319,8 +320,9 @@ fn add_reverse(links: &mut Vec<Draft>, spec: Option<&ReverseSpec>, delay: Resolv
             Some(ReverseSpec::Side(side)) => side.side(),
             _ => Side::default(),
         };
-        // Both directions of a radio link are on the air.
-        reverse.side.wifi = reverse.side.wifi.or(wifi);
+        // Both directions of a radio link are on the air, and its station leaves for both.
+        let away = wifi.as_ref().and_then(|wifi| wifi.away);
+        reverse.side.wifi = reverse.side.wifi.map(|own| Wifi { away, ..own }).or(wifi);
         if reverse.side.wifi.is_none() && reverse.side.rate.is_none() && reverse.side.trace.is_none() {
             reverse.side.rate = Some(RateSpec::Unlimited);
             reverse.role = Role::ImpliedReverse;

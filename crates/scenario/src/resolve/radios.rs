@@ -7,6 +7,7 @@ use crate::file::{Side, WIFI};
 use crate::key_path::KeyPath;
 use dumbbell_parameters::check;
 use dumbbell_path::wifi::Wifi;
+use dumbbell_units::Time;
 use std::collections::HashMap;
 
 impl Context<'_> {
@@ -17,6 +18,10 @@ impl Context<'_> {
         self.report.parameters(&radio_at, check(&WIFI, wifi));
         if let Err(problem) = wifi.check() {
             self.report.parameters(&radio_at, [problem]);
+        }
+        if let Some(away) = wifi.away.filter(|away| away.from >= Time::ZERO + self.duration) {
+            let message = format!("the station leaves at {}, but the run ends at {}", away.from, self.duration);
+            self.report.value(&radio_at.key("away").key("from"), message, "allowed: a time before the end of the run");
         }
         self.nothing_of_wires(side, at);
     }

@@ -41,6 +41,35 @@ fn frames_that_fail_cost_airtime_and_no_retransmission() {
     assert!(clean.link("frame_retries", 0) < 0.5 * lossy.link("frame_retries", 0), "collisions");
 }
 
+#[test]
+fn packets_wait_for_a_station_that_is_away_in_both_directions() {
+    let run = |from: &str, away: &str| {
+        run(&format!(
+            r#"
+            duration = "6s"
+            warmup = "2s"
+            record.series = false
+            path = {{ rtt = "4ms", wifi = {{ {away} }}, queue = "droptail", buffer = "8000packets" }}
+            flows = [
+                {{ cc = "reno", rate = "2mbit", direction = "{from}" }},
+                {{ transport = {{ profile = "probe", mss = 64, probe = {{ interval = "10ms" }} }} }},
+            ]
+            "#
+        ))
+    };
+    for direction in ["up", "down"] {
+        let stays = run(direction, "");
+        let leaves = run(direction, r#"away = { every = "200ms", for = "100ms", from = "1s" }"#);
+        let goodput = |run: &Run| run.flow("goodput_mbps", 0);
+        assert_between("goodput", goodput(&leaves) / goodput(&stays), 0.99..=1.01);
+        assert_eq!(leaves.flow("network_drops_total", 0), 0.0);
+        assert!(stays.flow("p95_rtt_ms", 1) < 10.0);
+        // Half of the probes meet an absence, of which 50 ms are left on average.
+        assert_between("RTT", leaves.flow("mean_rtt_ms", 1) - stays.flow("mean_rtt_ms", 1), 20.0..=30.0);
+        assert_between("longest", leaves.flow("p95_rtt_ms", 1), 85.0..=105.0);
+    }
+}
+
 /// A fast and a slow station that load from a server behind their access point.
 fn downloads(wifi: &str) -> Run {
     run(&format!(
@@ -135,12 +164,13 @@ fn draw(number: u64) -> String {
             format!("rts_threshold = \"{}\"", one_of(&["0B", "3000B", "1MB"])),
             format!("reorder_timeout = \"{}\"", one_of(&["1ms", "100ms"])),
         ];
+        let away = one_of(&["", "", ", away = { every = \"100ms\", for = \"30ms\", from = \"400ms\" }"]);
         let loss = one_of(&["0%", "5%", "40%"]);
         let queue = one_of(&["droptail", "codel", "red", "pie", "drophead", "fq_codel", "fq", "cake"]);
         let buffer = one_of(&["2packets", "50packets", "1000packets"]);
         toml += &format!(
             "[[links]]\nfrom = \"s{station}\"\nto = \"ap\"\ndelay = \"{}\"\nloss = \"{loss}\"\nqueue = \"{queue}\"\n\
-             buffer = \"{buffer}\"\nwifi = {{ {} }}\n",
+             buffer = \"{buffer}\"\nwifi = {{ {}{away} }}\n",
             one_of(&["0s", "2ms"]),
             wifi.join(", ")
         );

@@ -1,9 +1,10 @@
 //! What stations of different speed and category get of a channel.
 
-use super::bench::{channel, channel_with, link, of_frames, plain, saturate, secs};
+use super::bench::{channel, channel_with, link, of_frames, plain, run, saturate, secs};
 use crate::dscp::Dscp;
 use crate::medium::Medium;
-use crate::wifi::{AccessCategory, Wifi};
+use crate::wifi::{AccessCategory, Away, Wifi};
+use dumbbell_units::{Duration, Time};
 
 /// Frames a second of an MCS 9 and an MCS 0 station whose aggregates have eight frames, to the access point or from it.
 fn mixed(airtime_fairness: bool, uplink: bool) -> [f64; 2] {
@@ -44,6 +45,29 @@ fn with_airtime_fairness_both_use_the_channel_for_as_long() {
     // Idle slots before an exchange are nobody's: the fast one has the more of them.
     assert!((0.5..0.6).contains(&(fast / alone(9))), "{fast} of {}", alone(9));
     assert!((0.4..0.5).contains(&(slow / alone(0))), "{slow} of {}", alone(0));
+}
+
+#[test]
+fn a_station_that_is_away_leaves_the_channel_to_the_other() {
+    let away = Away { every: Duration::from_millis(200), span: Duration::from_millis(80), from: Time::ZERO };
+    for (uplink, prebuild) in [(true, false), (true, true), (false, false), (false, true)] {
+        let ends = |station| if uplink { (station, 0) } else { (0, station) };
+        let wifi = |away| Wifi { away, prebuild, ..of_frames(8) };
+        let links = [(1, Some(away)), (2, None)]
+            .map(|(station, away)| link(wifi(away), ends(station).0, ends(station).1, 0.0, 1));
+        let mut channel = channel(links.to_vec());
+        let mut while_away = 0;
+        let packets = run(&mut channel, &[0, 1], secs(10), |_, now, port, _| {
+            // What was begun before the station left arrives within a millisecond.
+            let phase = now.as_micros() % 200_000;
+            while_away += u32::from(port == 0 && (1_000..80_000).contains(&phase));
+        });
+        assert_eq!(while_away, 0, "uplink {uplink}, prebuild {prebuild}");
+        let frames = packets.iter().sum::<u64>() as f64 / 10.0;
+        assert!((0.97..1.05).contains(&(frames / alone(9))), "{frames} of {}", alone(9));
+        let share = packets[0] as f64 / packets[1] as f64;
+        assert!(if uplink { (0.40..0.46).contains(&share) } else { (0.4..1.0).contains(&share) }, "{share}");
+    }
 }
 
 #[test]

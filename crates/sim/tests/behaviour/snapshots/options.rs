@@ -160,7 +160,7 @@ fn what_algorithms_let_be_observed_is_unchanged() {
     check("samples.txt", &table);
 }
 
-const LINK_OPTIONS: [&str; 74] = [
+const LINK_OPTIONS: [&str; 75] = [
     r#"queue = "droptail""#,
     r#"queue = "drophead""#,
     r#"queue = "codel""#,
@@ -232,6 +232,7 @@ const LINK_OPTIONS: [&str; 74] = [
     r#"reverse = "symmetric""#,
     r#"reverse = { rate = "300kbit", loss = "2%", buffer = "20packets" }"#,
     r#"wifi = {}"#,
+    r#"wifi = { away = { every = "264ms", for = "117ms", from = "500ms" } }"#,
     r#"wifi = { width = "20mhz", mcs = 4, streams = 2, prebuild = true, rts_threshold = "3kB" }, loss = "5%""#,
     r#"wifi = { width = "40mhz", mcs = 7, amsdu = 3, airtime_fairness = false, retries = 1 }, loss = "20%""#,
     r#"wifi = { guard_interval = "long", device_queue = "none", ppdu = "1ms", category = "vi" }"#,
