@@ -71,7 +71,7 @@ WRONG = [
     Wrong(WINDOWS, "res-06", "30000s", "HighSpeed for Scalable", instead={"scalable": "highspeed"}),
     Wrong(SINGLE, "bbn-10", "40s", "CUBIC for BBRgen", instead={"bbr2": "cubic", "bbr": "cubic"}),
     Wrong(SINGLE, "bbn-11", "40s", "a sender with little to send", {"flows[0].rate": "1mbit"}),
-    Wrong(COURSES, "bbn-18", "30s", "BBRgen for BBR-n", instead={"bbr-n-patch": "bbr2", "bbr-n": "bbr2"}),
+    Wrong(COURSES, "bbn-18", "30s", "BBRgen for BBR-n", instead={"bbr-n-4-13": "bbr-4.14"}),
 ]
 
 

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 
 from dumbbell.papers.bbr_n.measure import (
     DEVICES,
+    FEBRUARY,
+    FOLDER,
     NAMES,
-    PAIRS,
     VIRTUAL,
     by_device,
-    decides,
+    in_february,
+    of_february,
     over_devices,
-    pairs,
     table_values,
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
-from dumbbell.papers.part import Part
+from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import Cases, Run, together
 from dumbbell.papers.testing import averaged, both, each, mean, ranged
 from dumbbell.results import Result
@@ -105,7 +106,8 @@ def tables(cases: Cases) -> list[Grid]:
         ((place, int(count), NAMES[cc]), (place, cc, count))
         for place in DEVICES
         for count in COUNTS
-        for cc in ("bbr-n-patch", "bbr-n", "bbr2", "bbr")
+        for cc in ("bbr-n-4-13", "bbr-4.14", "bbr-n-patch", "bbr-n", "bbr2", "bbr")
+        if (place, cc, count) in cases
     )
     columns = {name: value(one) for name, one in VALUES.items()}
     title = "Pacing rate, delivery rate and window of the first upload over the slower path"
@@ -118,19 +120,22 @@ def pictures(cases: Cases) -> Pictures:
 
     return {
         name: figures.courses(
-            {NAMES[cc]: cases[VIRTUAL, cc, count][0].kept.samples for cc in PAIRS["patch against v2"]}
+            {NAMES[cc]: cases[VIRTUAL, cc, count][0].kept.samples for cc in FEBRUARY["kernel 4.13.8"]}
         )
         for name, count in (("fig9", "1"), ("fig10", "4"))
     }
 
 
-alone = together({f"{place}, {NAMES[cc]}": [(place, cc, "1")] for place in DEVICES for cc in ("bbr-n-patch", "bbr-n")})
+alone = together(
+    {f"{VIRTUAL}, {base}": [(VIRTUAL, pair[0], "1")] for base, pair in FEBRUARY.items()}
+    | {f"{place}, {NAMES[cc]}": [(place, cc, "1")] for place in DEVICES for cc in ("bbr-n-patch", "bbr-n")}
+)
 """BBR-n's single uploads by device."""
 
 CLAIMS: list[Claim[Cases]] = [
     Claim("bbn-16", "Slower path: BBR-n's delivery rate is about twice BBRgen's (here: 1.6 to 2.4).",
           "39 to 46 against 21 Mbit/s",
-          each(pairs("1"), lambda pair: 1.6 <= delivery(pair[0]) / delivery(pair[1]) <= 2.4,
+          each(of_february("1"), lambda pair: 1.6 <= delivery(pair[0]) / delivery(pair[1]) <= 2.4,
                both(averaged(delivery, 1), "{} against {} Mbit/s")),
           cause="BBRgen fills this path: half the rate needs half the packets in flight to fill an aggregate."),
     Claim("bbn-17", "BBR-n paces far above its delivery rate (here: over three times).", "200 against 45 Mbit/s",
@@ -138,7 +143,7 @@ CLAIMS: list[Claim[Cases]] = [
           cause="The pacing rate follows the bandwidth estimate, and that what is delivered. 200 Mbit/s are more than "
                 "this radio can send, so the figure's estimate is none of its deliveries."),
     Claim("bbn-18", "BBR-n keeps a larger window than BBRgen.", "about 225 against 20 to 120 packets",
-          each(pairs("1"), lambda pair: cwnd(pair[0]) > cwnd(pair[1]),
+          each(of_february("1"), lambda pair: cwnd(pair[0]) > cwnd(pair[1]),
                both(averaged(cwnd, 0), "{} against {} packets"))),
     Claim("bbn-19", "BBR-n's window dips every 10 s (PROBE_RTT of version 1).", "10 s",
           each(alone, lambda seed: 9 <= period(seed[0]) <= 11,
@@ -149,15 +154,19 @@ CLAIMS: list[Claim[Cases]] = [
 PART: Part[Cases] = Part(
     "courses",
     "Figures 9 to 11: pacing rate, delivery rate and window over time",
-    over_devices("courses", Course.of, {"warmup": "1s"}),
+    [
+        *over_devices("courses", Course.of, {"warmup": "1s"}),
+        Experiment(FOLDER / "courses-4-13.toml", keep=Course.of, quick={"warmup": "1s"}),
+    ],
     quick="3s",
     measure=by_device("flows[0].cc", "flows[0].count"),
     setup=[
         "One and four uploads over the slower path: 802.11n of 20 MHz, 72 Mbit/s, aggregates of 65 kB; 40 s, three "
         "seeds.",
+        "Verdicts come from the BBR of Linux 4.13.8, which the files of February 2023 name; today's stands beside.",
     ],
     tables=tables,
     claims=CLAIMS,
-    decides=decides,
+    decides=in_february,
     pictures=pictures,
 )

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dumbbell.papers.bbr_n.measure import DEVICES, NAMES, Trial, downloaded, pinged, uploaded
+from dumbbell.papers.bbr_n.measure import (
+    FOLDER,
+    NAMES,
+    PUBLISHED_AS,
+    Spread,
+    Trial,
+    deviations,
+    downloaded,
+    pinged,
+    table_values,
+    uploaded,
+)
 from dumbbell.papers.drawing import log_x, panels, sample
 from dumbbell.papers.runs import Cases, Run
 from dumbbell.papers.testing import mean
@@ -18,6 +31,8 @@ from dumbbell.plots.style import INK, Look, Picture, ink_on, legend, look, looks
 
 if TYPE_CHECKING:
     from dumbbell.papers.bbr_n.startup import Measured
+
+DEVIATION = "published: mean and standard deviation of the recovered samples"
 
 Series = Callable[[Trial], Sequence[float]]
 
@@ -60,10 +75,29 @@ def draw_boxes(axes: Axes, columns: Mapping[str, Sequence[float]], colours: Sequ
     axes.grid(axis="x", visible=False)
 
 
-def by_algorithm(axes: Axes, algorithms: Mapping[str, Sequence[Run]], series: Series) -> None:
+def published_marks(axes: Axes, theirs: Sequence[Spread | None]) -> None:
+    """What was published beside boxes at 1, 2 and so on: the mean, and a line to the ends of its spread."""
+    for place, found in enumerate(theirs, 1):
+        if found:
+            mean, least, most = found
+            axes.errorbar(
+                place + 0.36, mean, yerr=[[mean - least], [most - mean]], marker="D", markersize=4.5, color=INK,
+                markerfacecolor="white", elinewidth=0.9, capsize=2, zorder=5,
+            )  # fmt: skip
+
+
+def published_sample(words: str) -> Line2D:
+    """Their entry in a legend."""
+    return Line2D([], [], label=words, color=INK, marker="D", markersize=4.5, markerfacecolor="white", linewidth=0.9)
+
+
+def by_algorithm(
+    axes: Axes, algorithms: Mapping[str, Sequence[Run]], series: Series, theirs: Mapping[str, Spread]
+) -> None:
     """A box an algorithm: BBR and what derives from it in one colour, all others in another."""
     columns = {name.partition(" (")[0]: values(runs, series) for name, runs in algorithms.items()}
     draw_boxes(axes, columns, [look("bbr" if "BBR" in name else "cubic").colour for name in columns])
+    published_marks(axes, [theirs.get(name) for name in algorithms])
     axes.tick_params(axis="x", rotation=60, labelsize=7)
 
 
@@ -71,11 +105,12 @@ def boxes(devices: Mapping[str, Mapping[str, Sequence[Run]]]) -> Picture:
     """Throughput above, ping below, a column a device: figure 8."""
     with panels(2, len(devices), 9.6, 5.4, sharex=False, sharey="row") as (figure, grid):
         for column, (title, algorithms) in zip(grid.T, devices.items(), strict=True):
-            for axes, series in zip(column, (uploaded, pinged), strict=True):
-                by_algorithm(axes, algorithms, series)
+            for axes, (name, series) in zip(column, {"upload": uploaded, "ping": pinged}.items(), strict=True):
+                by_algorithm(axes, algorithms, series, deviations("single", name))
             column[0].set_title(title, loc="left", fontsize=9)
         grid[0, 0].set_ylabel(RATE)
         grid[1, 0].set_ylabel(PING)
+        legend(figure, [published_sample(DEVIATION)])
     return figure
 
 
@@ -85,37 +120,68 @@ def styles_of(algorithms: Sequence[str]) -> dict[str, Look]:
     return {cc: chosen[cc, cc] for cc in algorithms}
 
 
-def pings(panels_of: Mapping[str, Mapping[str, Sequence[Run]]]) -> Picture:
-    """Distributions of the pings, a panel a set-up: figures 12, 18 and 19."""
+def pings(panels_of: Mapping[str, Mapping[str, Sequence[Run]]], theirs: Mapping[str, float] | None = None) -> Picture:
+    """Distributions of the pings, a panel a set-up, and published medians: figures 12, 18 and 19."""
     styles = styles_of(list(next(iter(panels_of.values()))))
     with panels(1, len(panels_of), 9.6, 3.4, y="share of pings") as (figure, grid):
         for axes, (title, algorithms) in zip(grid[0], panels_of.items(), strict=True):
             for cc, runs in algorithms.items():
                 ordered = np.sort(values(runs, lambda trial: trial.loaded))
                 axes.plot(ordered, np.arange(1, ordered.size + 1) / ordered.size, linewidth=1.1, **styles[cc].line())
+                if theirs and cc in theirs:
+                    hollow = {"markerfacecolor": "none", "markersize": 9, "markeredgewidth": 1.3}
+                    axes.plot([theirs[cc]], [0.5], marker="D", color=styles[cc].colour, **hollow)
             log_x(axes, (1, 3, 10, 30, 100, 300, 1000), PING)
             axes.set_title(title, loc="left", fontsize=9)
-        legend(figure, [sample(style, NAMES[cc]) for cc, style in styles.items()])
+        words = [
+            Line2D([], [], label="published median", linestyle="none", marker="D", markerfacecolor="none", color=INK)
+        ]
+        legend(figure, [*(sample(style, NAMES[cc]) for cc, style in styles.items()), *(words if theirs else [])])
     return figure
 
 
-def uploads(cases: Cases, counts: Sequence[str]) -> Picture:
+def uploads(cases: Cases, counts: Sequence[str], places: Sequence[str]) -> Picture:
     """Throughput and ping of the patch and of version 2 by number of uploads, a column a device: figures 13 to 16."""
     algorithms = ("bbr-n-patch", "bbr2")
     colours = [look("bbr").colour, look("bbr2").colour]
-    with panels(2, len(DEVICES), 9.6, 5.0, "uploads", sharex=False, sharey="row") as (figure, grid):
-        for column, place in zip(grid.T, DEVICES, strict=True):
+    with panels(2, len(places), 9.6, 5.0, "uploads", sharex=False, sharey="row") as (figure, grid):
+        for column, place in zip(grid.T, places, strict=True):
             for axes, series in zip(column, (uploaded, pinged), strict=True):
                 pairs = {
                     f"{count} {cc}": values(cases[place, cc, count], series) for count in counts for cc in algorithms
                 }
                 draw_boxes(axes, pairs, colours * len(counts))
+                theirs = [table_values("uploads", count)[PUBLISHED_AS[cc]] for count in counts for cc in algorithms]
+                keys = ("mean", "least", "most") if series is uploaded else ("ping", "ping", "ping")
+                published_marks(axes, [(of[keys[0]], of[keys[1]], of[keys[2]]) for of in theirs])
                 axes.set_xticks([2 * number + 1.5 for number in range(len(counts))], counts)
             column[0].set_title(place, loc="left", fontsize=9)
         grid[0, 0].set_ylabel(RATE)
         grid[1, 0].set_ylabel(PING)
         legend(figure, [Patch(color=colour, alpha=0.6, label=NAMES[cc])
-                        for cc, colour in zip(algorithms, colours, strict=True)])  # fmt: skip
+                        for cc, colour in zip(algorithms, colours, strict=True)]
+               + [published_sample("published: mean of runs, least and most run")])  # fmt: skip
+    return figure
+
+
+def recorded_beside(ours: Mapping[str, Run]) -> Picture:
+    """A recorded test with four uploads in means of a second, throughput above and ping below, beside one of ours."""
+    rows = pl.read_csv(FOLDER / "recorded.csv")
+    styles = {"ours": look("bbr"), "published": look("cubic")}
+    with panels(2, len(ours), 9.2, 4.8, "time (s)", sharey="row") as (figure, grid):
+        for column, (cc, run) in zip(grid.T, ours.items(), strict=True):
+            theirs = rows.filter(pl.col("cc") == cc)
+            shown = {"upload_mbps": (run.kept.upload, 5.0), "ping_ms": (run.kept.ping, 0.0)}
+            for axes, (name, (values_of, start)) in zip(column, shown.items(), strict=True):
+                means = [fmean(values_of[at : at + 5]) for at in range(0, len(values_of) - 4, 5)]
+                axes.plot([start + 0.5 + at for at in range(len(means))], means, **styles["ours"].line())
+                axes.plot(theirs["second"] + 0.5, theirs[name], **styles["published"].line())
+                axes.set_ylim(0, None)
+            column[0].set_title(cc, loc="left", fontsize=9)
+        grid[0, 0].set_ylabel(RATE)
+        grid[1, 0].set_ylabel(PING)
+        words = {"ours": "ours", "published": "published run of 4 January 2023"}
+        legend(figure, [Line2D([], [], label=words[name], **style.line()) for name, style in styles.items()])
     return figure
 
 
@@ -135,14 +201,15 @@ def rrul_uploads(devices: Mapping[str, Mapping[str, Sequence[Run]]]) -> Picture:
 
 def rrul_boxes(algorithms: Mapping[str, Sequence[Run]]) -> Picture:
     """Download, upload and ping by algorithm: figure 20."""
-    shown: dict[str, Series] = {
-        "download (Mbit/s)": downloaded, "upload (Mbit/s)": uploaded, PING: pinged
+    shown: dict[str, tuple[str, Series]] = {
+        "download (Mbit/s)": ("download", downloaded), "upload (Mbit/s)": ("upload", uploaded), PING: ("ping", pinged)
     }  # fmt: skip
     with panels(1, len(shown), 9.6, 3.6, sharex=False, sharey=False) as (figure, grid):
-        for axes, (label, series) in zip(grid[0], shown.items(), strict=True):
-            by_algorithm(axes, algorithms, series)
+        for axes, (label, (name, series)) in zip(grid[0], shown.items(), strict=True):
+            by_algorithm(axes, algorithms, series, deviations("rrul", name))
             axes.set_ylabel(label)
             axes.set_ylim(0, None)
+        legend(figure, [published_sample(DEVIATION)])
     return figure
 
 

@@ -24,6 +24,8 @@ VIRTUAL, NATIVE, BURSTS = "virtual NIC", "native Wi-Fi", "native Wi-Fi with burs
 """Devices: completion at hand-over, as the published metadata have it; completion by Block-ACK; the same with bursts
 no longer than what the paper calls TSO, 2 segments, and 4 of BBR-n."""
 DEVICES = (VIRTUAL, NATIVE, BURSTS)
+AWAY = "virtual NIC, BBRgen's radio away"
+"""What the files of 4 January 2023 show: the radio left its channel while BBRgen was tested, and stayed for BBR-n."""
 
 PAIRS = {
     "patch against v2": ("bbr-n-patch", "bbr2"),
@@ -32,16 +34,21 @@ PAIRS = {
 }
 """BBR-n and BBRgen: the authors' patch of version 1 beside version 2, as the modules that ran are called; the patch
 beside what it patches; the paper's words, which are about version 2."""
+FEBRUARY = {"kernel 4.13.8": ("bbr-n-4-13", "bbr-4.14")}
+"""Of the files of February 2023: their kernel is older than version 2, and than the allowance for aggregation."""
 
 NAMES = {
     "bbr-n-patch": "BBR-n (patch of v1)", "bbr-n": "BBR-n (paper, on v2)", "bbr2": "BBRgen (v2)", "bbr": "BBR v1",
-    "bbrp": "BBRp", "cubic": "CUBIC", "reno": "Reno", "dctcp": "DCTCP", "veno": "Veno",
+    "bbr-n-4-13": "BBR-n (kernel 4.13.8)", "bbr-4.14": "BBRgen (kernel 4.13.8)", "bbrp": "BBRp",
+    "cubic": "CUBIC", "reno": "Reno", "dctcp": "DCTCP", "veno": "Veno",
 }  # fmt: skip
 PUBLISHED_AS = {
     "bbr-n-patch": "BBR-n", "bbr2": "BBRgen", "bbrp": "BBRp", "cubic": "CUBIC", "reno": "Reno", "dctcp": "DCTCP",
     "veno": "Veno",
 }  # fmt: skip
 """Those of the study's tables, by its names."""
+ALGORITHMS = ("bbr-n-patch", "bbr-n", "bbr2", "bbr", "bbrp", "cubic", "reno", "dctcp", "veno")
+"""Those of every table."""
 LOSS_BASED = ("cubic", "reno", "dctcp", "veno")
 
 
@@ -146,15 +153,26 @@ def by_device(*keys: str) -> Callable[..., Cases]:
     return cases
 
 
-def pairs(*rest: str) -> Callable[[Cases], dict[str, list[tuple[Run, ...]]]]:
+def pairs(*rest: str, places: Sequence[str] = DEVICES) -> Callable[[Cases], dict[str, list[tuple[Run, ...]]]]:
     """BBR-n and BBRgen with the same seed, by device and base; ``rest`` are further keys of the cases."""
     return together(
         {
             f"{place}, {base}": [(place, ours, *rest), (place, theirs, *rest)]
-            for place in DEVICES
+            for place in places
             for base, (ours, theirs) in PAIRS.items()
         }
     )
+
+
+def of_february(*rest: str) -> Callable[[Cases], dict[str, list[tuple[Run, ...]]]]:
+    """:func:`pairs` on every device, and those of the kernel of February on the virtual NIC."""
+    choices = {f"{VIRTUAL}, {base}": [(VIRTUAL, cc, *rest) for cc in pair] for base, pair in FEBRUARY.items()}
+    return lambda cases: together(choices)(cases) | pairs(*rest)(cases)
+
+
+def in_february(choice: str) -> bool:
+    """The virtual NIC with the kernel that the files of February name."""
+    return choice == f"{VIRTUAL}, {next(iter(FEBRUARY))}"
 
 
 def ratio(value: Callable[[Run], float]) -> Callable[[tuple[Run, ...]], float]:
@@ -175,6 +193,20 @@ def published_column(part: str, series: str, metric: str) -> Callable[[str], Cel
     """A metric of a series as a column of a table with a row for each of :data:`NAMES`."""
     values = table_values(part, series)
     return lambda cc: values.get(PUBLISHED_AS.get(cc, ""), {}).get(metric)
+
+
+Spread = tuple[float, float, float]
+"""A mean, and the ends of what is drawn around it."""
+
+
+def deviations(part: str, series: str) -> dict[str, Spread]:
+    """Mean and standard deviation of the recovered samples, by the names of :data:`NAMES`."""
+    values = table_values(part, series)
+    found = {}
+    for cc, name in PUBLISHED_AS.items():
+        mean, deviation = values[name]["recomputed_average"], math.sqrt(values[name]["recomputed_variance"])
+        found[NAMES[cc]] = (mean, mean - deviation, mean + deviation)
+    return found
 
 
 def recomputed(part: str, series: str) -> dict[str, float]:

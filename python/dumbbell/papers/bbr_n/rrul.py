@@ -9,6 +9,8 @@ from statistics import fmean, median
 
 from dumbbell import metrics
 from dumbbell.papers.bbr_n.measure import (
+    ALGORITHMS,
+    FEBRUARY,
     FOLDER,
     LOSS_BASED,
     NAMES,
@@ -49,9 +51,9 @@ class Measured:
     """Over the slower path."""
 
     @classmethod
-    def of(cls, fast: Ran, slow: Ran) -> Measured:
+    def of(cls, fast: Ran, slow: Ran, slow_february: Ran) -> Measured:
         """Of the sweeps."""
-        return cls(_cases(fast), _cases(slow))
+        return cls(_cases(fast), {**_cases(slow), **_cases(slow_february)})
 
 
 def _cases(ran: Ran) -> Cases:
@@ -82,10 +84,13 @@ def tables(measured: Measured) -> list[Grid]:
         columns[f"{shown}: recovered"] = published_column("rrul", series, "recomputed_average")
         columns |= {f"{shown}: {place}": ours(place, value, measured.fast) for place in PLACES}
     slow = {f"{place}: {shown}": ours(place, value, measured.slow) for place in PLACES for shown, value in of.values()}
-    rows = [((NAMES[cc],), cc) for cc in NAMES]
+    rows = [((NAMES[cc],), cc) for cc in ALGORITHMS]
+    february = [((NAMES[cc],), cc) for pair in FEBRUARY.values() for cc in pair]
+    virtual = {name: value for name, value in slow.items() if name.startswith(VIRTUAL)}
     return [
         table("rrul", "Tables 5 to 7 beside ours", ("algorithm",), rows, columns, 1),
         table("rrul-slow", "The same over the slower path", ("algorithm",), rows, slow, 1),
+        table("rrul-slow-4-13", "The same with Linux 4.13.8's BBR", ("algorithm",), february, virtual, 1),
         analysis(measured.fast, "rrul", VIRTUAL, SERIES),
     ]
 
@@ -98,7 +103,8 @@ def pictures(measured: Measured) -> Pictures:
     return {
         "fig17": figures.rrul_uploads({place: {cc: measured.fast[place, cc] for cc in PAIRS["patch against v2"]}
                                        for place in PLACES}),
-        "fig18": figures.pings({place: {cc: measured.slow[place, cc] for cc in PUBLISHED_AS} for place in PLACES}),
+        "fig18": figures.pings({VIRTUAL: {cc: measured.slow[VIRTUAL, cc] for pair in FEBRUARY.values()
+                                          for cc in (*pair, *LOSS_BASED)}}),
         "fig20": figures.rrul_boxes(boxes),
     }  # fmt: skip
 
@@ -108,13 +114,11 @@ def pictures(measured: Measured) -> Pictures:
 
 def seeds(others: Sequence[str] = (), slow: bool = False) -> Callable[[Measured], dict[str, list[Seed]]]:
     """BBR-n, BBRgen and others with the same seed, by device and base."""
-    choose = together(
-        {
-            f"{place}, {base}": [(place, cc) for cc in (*pair, *others)]
-            for place in PLACES
-            for base, pair in PAIRS.items()
-        }
-    )
+    beside = "today's BBR, " if slow else ""
+    bases = [(f"{beside}{place}, {base}", place, pair) for place in PLACES for base, pair in PAIRS.items()]
+    if slow:
+        bases += [(f"{VIRTUAL}, {base}", VIRTUAL, pair) for base, pair in FEBRUARY.items()]
+    choose = together({choice: [(place, cc) for cc in (*pair, *others)] for choice, place, pair in bases})
     return lambda measured: choose(measured.slow if slow else measured.fast)
 
 
@@ -199,6 +203,7 @@ PART: Part[Measured] = Part(
     [
         Experiment(FOLDER / "rrul.toml", keep=Trial.of, quick=QUICK),
         Experiment(FOLDER / "rrul-slow.toml", keep=Trial.of, quick=QUICK),
+        Experiment(FOLDER / "rrul-slow-4-13.toml", keep=Trial.of, quick=QUICK),
     ],
     quick="3s",
     measure=Measured.of,
