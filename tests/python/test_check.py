@@ -87,13 +87,24 @@ def test_the_page_is_executed(tmp_path: Path) -> None:
 
 
 def test_the_sets_of_the_rfcs_hold_for_their_algorithms() -> None:
-    for algorithm, name in (("cubic", "rfc9438"), ("cubic-rfc", "rfc9438"), ("cubic-rfc", "hystart++")):
+    for algorithm, name in (
+        ("cubic", "rfc9438"),
+        ("cubic-rfc", "rfc9438"),
+        ("cubic-rfc", "hystart++"),
+        ("reno", "rfc9002"),
+    ):
         assert {row.verdict for row in check.conform(algorithm, set=name)} == {"pass"}, (algorithm, name)
 
 
 def test_another_algorithm_fails_the_set_of_an_rfc() -> None:
     verdicts = {row.case.number: row.verdict for row in check.conform("reno", set="rfc9438", transports=["tcp"])}
     assert verdicts == {1: "fail", 2: "fail", 3: "pass", 4: "fail", 5: "not observable", 6: "fail", 7: "pass"}
+
+
+def test_quic_has_losses_of_its_own_and_cubic_another_decrease() -> None:
+    rows = check.conform("cubic", set="rfc9002")
+    assert {row.transport for row in rows} == {"quic"}
+    assert {row.case.number for row in rows if row.verdict == "fail"} == {2, 3}
 
 
 def test_the_draft_has_22_cases_and_each_set_five_at_least() -> None:

@@ -16,7 +16,7 @@ from dumbbell import _core, experiment
 from dumbbell.check.expressions import CONSTANTS, DURATION, FLOW, TEXTS, Expression, ExpressionError
 from dumbbell.printable import one_line
 
-SETS = ("bbr3", "rfc9438", "rfc5681", "hystart++")
+SETS = ("bbr3", "rfc9438", "rfc5681", "rfc9002", "hystart++")
 """Sets of cases that come with the package."""
 
 TRANSPORTS = ("tcp", "quic")

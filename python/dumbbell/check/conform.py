@@ -73,7 +73,7 @@ def conform(
     Args:
         algorithm: A name as for :func:`dumbbell.compare`: ``"bbr3"``, ``"bbr3:drain_gain=0.5"``, ``"mine.py:Mine"``.
         set: The cases of the package to take: ``"bbr3"``, which is the default, ``"rfc9438"``, ``"rfc5681"``,
-            ``"hystart++"``.
+            ``"rfc9002"``, ``"hystart++"``.
         cases: A folder of cases of your own, in place of a set.
         numbers: The cases to run; default all.
         transports: ``"tcp"``, ``"quic"``, or both, which is the default.

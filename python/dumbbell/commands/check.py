@@ -47,7 +47,7 @@ def conform(
         typer.Option(
             "--set",
             metavar="SET",
-            help="Cases: bbr3, which is the default, rfc9438, rfc5681 or hystart++.",
+            help="Cases: bbr3, which is the default, rfc9438, rfc5681, rfc9002 or hystart++.",
             autocompletion=completion.cases,
         ),
     ] = None,
