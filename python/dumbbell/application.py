@@ -12,6 +12,7 @@ from dumbbell.commands import (
     animate,
     check,
     compare,
+    evidence,
     extract,
     flent,
     inspect,
@@ -78,6 +79,7 @@ app.command(epilog=shell.EXAMPLES, context_settings={"ignore_unknown_options": T
 app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
 app.command(epilog=suite.EXAMPLES)(suite.suite)
 checks.command(epilog=check.EXAMPLES)(check.conform)
+checks.command(epilog=evidence.EXAMPLES)(evidence.evidence)
 cc.command("list", epilog=inspect.CC_LIST_EXAMPLES)(inspect.cc_list)
 cc.command("show", epilog=inspect.CC_SHOW_EXAMPLES)(inspect.cc_show)
 app.add_typer(cc, name="cc")

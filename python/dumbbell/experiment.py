@@ -164,7 +164,7 @@ def _overrides(
 ) -> list[tuple[str, str]]:
     """Settings that replace what the file says, as ``key=value`` pairs of the command line."""
     pairs = [
-        (key, value if isinstance(value, str) else _toml(_plain(value, key, "--set")))
+        (key, value if isinstance(value, str) else toml(_plain(value, key, "--set")))
         for key, value in (settings or {}).items()
     ]
     if seed is not None:
@@ -174,10 +174,10 @@ def _overrides(
     return pairs
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
     """A value as TOML writes it in one line."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{json.dumps(str(key))} = {toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml, value)) + "]"
     return json.dumps(value, ensure_ascii=False)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from dumbbell import _core, experiment
+from dumbbell import _core
 from dumbbell.check.expressions import CONSTANTS, DURATION, FLOW, TEXTS, Expression, ExpressionError
-from dumbbell.printable import one_line
+from dumbbell.check.table import Table, read_parts
 
 SETS = ("bbr3", "rfc9438", "rfc5681", "rfc9002", "hystart++")
 """Sets of cases that come with the package."""
@@ -28,7 +28,6 @@ NUMBERS = ("<", "<=", ">", ">=", "=")
 WORDS = ("is", "is not")
 TAKES = ("all", "any", "mean", "min", "max", "first", "last", "change")
 
-_SPLIT = re.compile(r"^\[check\][ \t]*(?:#.*)?$", re.MULTILINE)
 _CHECK = ("number", "title", "section", "transports", "place", "assert")
 _PLACE = ("key", "when")
 _ASSERT = ("says", "quantity", "when", "take", "each", "at_least", "relation", "value", "tolerance")
@@ -164,37 +163,8 @@ def read(file: Path) -> Case:
     Raises:
         ScenarioError: Something in it is wrong; the message says where.
     """
-    try:
-        text = file.read_bytes().decode().replace("\r\n", "\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _core.ScenarioError(f"{file}: cannot read: {getattr(error, 'strerror', None) or error}") from None
-    split = _SPLIT.search(text)
-    if split is None:
-        raise _core.ScenarioError(
-            f"error: this file has no line `[check]`\n  --> {file}\n"
-            "  help: a case is an experiment, a line [check], and below it what must be seen"
-        )
-    head, tail = text[: split.start()], text[split.start() :]
-    # Of the experiment's mistakes its own reader tells more.
-    loaded = experiment.load_text(head.encode(), str(file), only_read=True)
-    if len(loaded.points) != 1:
-        raise _core.ScenarioError(
-            f"error: a case is one run, not a sweep of {len(loaded.points)}\n  --> {file} (sweep)"
-        )
-    whole = json.loads(_core.toml_as_json(head))
-    try:
-        # Lines count from the beginning of the file.
-        below = json.loads(_core.toml_as_json("\n" * head.count("\n") + tail))
-    except ValueError as error:
-        # The experiment's reader says where, of what is no TOML.
-        experiment.load_text(text.encode(), str(file), only_read=True)
-        raise _core.ScenarioError(f"error: {error}\n  --> {file}") from None
-    if other := [key for key in below if key != "check"]:
-        raise _core.ScenarioError(
-            f"error: `{other[0]}` stands below [check]\n  --> {file} ({other[0]})\n"
-            "  help: keys of the experiment stand above it"
-        )
-    return _case(file, whole, _Table(file, "check", below["check"]))
+    _, whole, below = read_parts(file, "check")
+    return _case(file, whole, _Table(file, "check", below))
 
 
 def _case(file: Path, document: Mapping[str, Any], table: _Table) -> Case:
@@ -344,62 +314,14 @@ def _moment(table: _Table) -> Moment:
     )  # fmt: skip
 
 
-class _Table:
-    """A table of a case file, with the key where it stands."""
-
-    def __init__(self, file: Path, place: str, values: Any) -> None:
-        self.file, self.place = file, place
-        if not isinstance(values, dict):
-            self.place = ""
-            self.values: dict[str, Any] = {place: values}
-            self.refuse(place, "it must be a table")
-        self.values = values
-
-    def refuse(self, key: str, reason: str) -> NoReturn:
-        path = f"{self.place}.{key}" if self.place and key else self.place or key
-        value = self.values.get(key)
-        shown = path if value is None else f"{path} = {json.dumps(value, ensure_ascii=False, default=str)}"
-        raise _core.ScenarioError(f"error: `{one_line(shown)}`: {reason}\n  --> {self.file} ({one_line(path)})")
-
-    def check(self, keys: Sequence[str]) -> None:
-        for key in self.values:
-            if key not in keys:
-                near = difflib.get_close_matches(key, keys, n=1)
-                self.refuse(
-                    key,
-                    f"there is no such key; did you mean `{near[0]}`?"
-                    if near
-                    else f"there is no such key; keys here are {', '.join(keys)}",
-                )
-
-    def needed(self, key: str) -> Any:
-        if key not in self.values:
-            self.refuse(key, "it is missing")
-        return self.values[key]
-
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self.values.get(key, default) if default is not None else self.needed(key)
-        if not isinstance(value, str) or not value:
-            self.refuse(key, "it must be a text")
-        return value
-
-    def number(self, key: str, default: float | None = None) -> float:
-        value = self.values.get(key, default) if default is not None else self.needed(key)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.refuse(key, "it must be a number")
-        return float(value)
+class _Table(Table):
+    """A table of a case file."""
 
     def nth(self) -> int:
         value = self.number("nth", 1)
         if value == 0 or value != int(value):
             self.refuse("nth", "1 is the first, 2 the second, -1 the last")
         return int(value)
-
-    def flag(self, key: str) -> bool:
-        value = self.values.get(key, False)
-        if not isinstance(value, bool):
-            self.refuse(key, "it must be true or false")
-        return value
 
     def time(self, key: str, default: str | None = None) -> float:
         value = self.text(key, default)
@@ -409,26 +331,6 @@ class _Table:
         except ValueError as error:
             self.refuse(key, str(error))
         return -seconds if negative else seconds
-
-    def list(self, key: str, default: Any) -> Any:
-        value = self.values.get(key, default)
-        if not isinstance(value, list) or not value:
-            self.refuse(key, "it must be a list that is not empty")
-        return value
-
-    def choice(self, key: str, value: Any, allowed: Sequence[str]) -> str:
-        if value not in allowed:
-            self.refuse(key, f"choose among {', '.join(allowed)}")
-        return str(value)
-
-    def table(self, key: str) -> _Table:
-        return _Table(self.file, f"{self.place}.{key}" if self.place else key, self.needed(key))
-
-    def tables(self, key: str) -> Sequence[_Table]:
-        value = self.values.get(key, [])
-        if not isinstance(value, list):
-            self.refuse(key, f"it must be a list of tables: write [[check.{key}]]")
-        return [_Table(self.file, f"{self.place}.{key}[{number}]", one) for number, one in enumerate(value)]
 
     def tolerance(self) -> tuple[float, bool]:
         """The number, and whether it is a share of the value."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import _core, catalogue, experiment
+from dumbbell import _core, experiment
 from dumbbell.check.cases import TRANSPORTS, Case, find, put, read_folder
 from dumbbell.check.judge import Finding, NeverError, NotObservableError, Observed, Verdict, judge
-from dumbbell.compare import variant
+from dumbbell.check.subject import subject
 
 if TYPE_CHECKING:
     from dumbbell.results import Result
@@ -98,13 +98,13 @@ def conform(
     if wrong := [one for one in transports if one not in TRANSPORTS]:
         raise ValueError(f"there is no transport `{wrong[0]}`; choose among {', '.join(TRANSPORTS)}")
     chosen = [there[number] for number in dict.fromkeys(numbers)] if numbers else found
-    subject = _subject(algorithm)
+    examined = subject(algorithm)
     asked = [(case, one) for case in chosen for one in dict.fromkeys(transports) if one in case.transports]
     if not asked:
         raise ValueError(f"none of these cases is about {', '.join(transports)}")
     limits = {"jobs": jobs, "max_memory": max_memory, "progress": progress}
     rows: dict[int, Row] = {}
-    documents = [_document(case, subject, transport) for case, transport in asked]
+    documents = [_document(case, examined, transport) for case, transport in asked]
     again: list[int] = []
 
     def finish(index: int, result: Result, observed: Observed) -> None:
@@ -133,25 +133,11 @@ def conform(
     return [rows[index] for index in range(len(asked))]
 
 
-def _subject(algorithm: str) -> dict[str, Any] | str:
-    """What stands in ``cc`` for an algorithm."""
-    changed = variant(algorithm)
-    if changed is None:
-        return str(catalogue.find(algorithm)["name"])
-    if "base" in changed:
-        name = catalogue.find(changed.pop("base"))["name"]
-        return {"name": name, **changed}
-    # What is wrong with the class is not the fault of a case.
-    catalogue.find(str(changed["python"]))
-    file, colon, name = str(changed["python"]).rpartition(":")
-    return changed | {"python": f"{Path(file).resolve()}{colon}{name}"}
-
-
-def _document(case: Case, subject: Any, transport: str) -> dict[str, Any]:
+def _document(case: Case, examined: Any, transport: str) -> dict[str, Any]:
     """The experiment of a case, with the algorithm that is examined in its first flow."""
     document: dict[str, Any] = copy.deepcopy(dict(case.document))
     flow = document["flows"][0]
-    flow["cc"] = subject
+    flow["cc"] = examined
     given = flow.get("transport", document.get("transport"))
     flow["transport"] = given | {"profile": transport} if isinstance(given, dict) else transport
     document["record"] = {"interval": INTERVAL} | document.get("record", {})

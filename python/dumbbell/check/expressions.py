@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import reduce
 from typing import Any
 
@@ -56,13 +56,18 @@ class ExpressionError(ValueError):
 class Expression:
     """An expression that has been read."""
 
+    functions: Mapping[str, tuple[int, Callable[..., Any]]] = _FUNCTIONS
+    """How many values each takes, and what it makes of them."""
+    owners: Container[str] = (FLOW,)
+    """What may stand before a dot."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         try:
             tree = ast.parse(text, mode="eval").body
         except (SyntaxError, ValueError):
-            raise ExpressionError(f"this is no expression; {_ALLOWED}") from None
-        _check(tree)
+            raise ExpressionError(f"this is no expression; {self._allowed}") from None
+        self._check(tree)
         self._tree = tree
 
     @property
@@ -95,49 +100,73 @@ class Expression:
     def evaluate(self, values: Mapping[str, Any]) -> Any:
         """Its value, from those of its names."""
         with np.errstate(all="ignore"):
-            return _evaluate(self._tree, values)
+            return self._evaluated(self._tree, values)
 
     def at(self, values: Mapping[str, Any], length: int) -> FloatArray:
         """Its value in each of ``length`` rows."""
         return np.broadcast_to(np.asarray(self.evaluate(values), dtype=float), (length,))
 
+    @property
+    def _allowed(self) -> str:
+        letters = "xyz"
+        calls = [f"{name}({', '.join(letters[:count])})" for name, (count, _) in self.functions.items()]
+        return f"it may have columns, numbers, + - * / ** ( ), comparisons, and, or, {', '.join(calls)}"
 
-_ALLOWED = (
-    "it may have columns, numbers, + - * / ** ( ), comparisons, and, or, abs(x), cbrt(x), min(x, y), max(x, y), "
-    "fill(x, y)"
-)
+    def _check(self, node: ast.expr) -> None:
+        match node:
+            case ast.Name():
+                return
+            case ast.Constant(value=int() | float() | str()) if not isinstance(node.value, bool):
+                return
+            case ast.Attribute(value=ast.Name(id=owner)) if owner in self.owners:
+                return
+            case ast.BinOp(op=op) if type(op) in _ARITHMETIC:
+                parts = [node.left, node.right]
+            case ast.UnaryOp(op=ast.USub()):
+                parts = [node.operand]
+            case ast.Compare(ops=[op]) if type(op) in _COMPARISONS:
+                parts = [node.left, *node.comparators]
+            case ast.BoolOp():
+                parts = node.values
+            case ast.Call(func=ast.Name(id=name), keywords=[]) if name in self.functions:
+                if len(node.args) != self.functions[name][0]:
+                    raise ExpressionError(f"`{name}` takes {self.functions[name][0]} values, not {len(node.args)}")
+                parts = node.args
+            case _:
+                raise ExpressionError(f"`{ast.unparse(node)}` is not allowed; {self._allowed}")
+        for part in parts:
+            self._check(part)
 
-
-def _check(node: ast.expr) -> None:
-    match node:
-        case ast.Name():
-            return
-        case ast.Constant(value=int() | float() | str()) if not isinstance(node.value, bool):
-            return
-        case ast.Attribute(value=ast.Name(id="flow")):
-            return
-        case ast.BinOp(op=op) if type(op) in _ARITHMETIC:
-            parts = [node.left, node.right]
-        case ast.UnaryOp(op=ast.USub()):
-            parts = [node.operand]
-        case ast.Compare(ops=[op]) if type(op) in _COMPARISONS:
-            parts = [node.left, *node.comparators]
-        case ast.BoolOp():
-            parts = node.values
-        case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _FUNCTIONS:
-            if len(node.args) != _FUNCTIONS[name][0]:
-                raise ExpressionError(f"`{name}` takes {_FUNCTIONS[name][0]} values, not {len(node.args)}")
-            parts = node.args
-        case _:
-            raise ExpressionError(f"`{ast.unparse(node)}` is not allowed; {_ALLOWED}")
-    for part in parts:
-        _check(part)
+    def _evaluated(self, node: ast.expr, values: Mapping[str, Any]) -> Any:
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return values[name]
+            case ast.Attribute(value=ast.Name(id=owner)):
+                return values[f"{owner}.{node.attr}"]
+            case ast.BinOp():
+                return _ARITHMETIC[type(node.op)](
+                    self._evaluated(node.left, values), self._evaluated(node.right, values)
+                )
+            case ast.UnaryOp():
+                return -self._evaluated(node.operand, values)
+            case ast.Compare():
+                return _COMPARISONS[type(node.ops[0])](
+                    self._evaluated(node.left, values), self._evaluated(node.comparators[0], values)
+                )
+            case ast.BoolOp():
+                join = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
+                return reduce(join, (self._evaluated(part, values) for part in node.values))
+            case ast.Call(func=ast.Name(id=name)):
+                return self.functions[name][1](*(self._evaluated(argument, values) for argument in node.args))
+        raise AssertionError(f"{ast.dump(node)} was not refused")
 
 
 def _names(node: ast.expr) -> Iterator[str]:
     match node:
-        case ast.Attribute():
-            yield f"{FLOW}.{node.attr}"
+        case ast.Attribute(value=ast.Name(id=owner)):
+            yield f"{owner}.{node.attr}"
         case ast.Name(id=name):
             yield name
         case ast.Call():
@@ -147,25 +176,3 @@ def _names(node: ast.expr) -> Iterator[str]:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     yield from _names(child)
-
-
-def _evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
-    match node:
-        case ast.Constant(value=value):
-            return value
-        case ast.Name(id=name):
-            return values[name]
-        case ast.Attribute():
-            return values[f"{FLOW}.{node.attr}"]
-        case ast.BinOp():
-            return _ARITHMETIC[type(node.op)](_evaluate(node.left, values), _evaluate(node.right, values))
-        case ast.UnaryOp():
-            return -_evaluate(node.operand, values)
-        case ast.Compare():
-            return _COMPARISONS[type(node.ops[0])](_evaluate(node.left, values), _evaluate(node.comparators[0], values))
-        case ast.BoolOp():
-            join = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
-            return reduce(join, (_evaluate(part, values) for part in node.values))
-        case ast.Call(func=ast.Name(id=name)):
-            return _FUNCTIONS[name][1](*(_evaluate(argument, values) for argument in node.args))
-    raise AssertionError(f"{ast.dump(node)} was not refused")
