@@ -101,7 +101,7 @@ bench-ns3: $(VENV)/tools benches/.venv-ns3/built
 
 # Beside a live kernel, where jitter blurs the picture, and beside one in virtual time.
 fidelity: $(VENV)/built
-	status=0; for kernel in linux-6.18 linux-7.2-uml; do \
+	status=0; for kernel in linux-6.18 linux-7.2-uml linux-6.12-bbr3; do \
 		$(BIN)/python tests/fidelity/fidelity.py --kernel $$kernel || status=1; \
 	done; exit $$status
 

@@ -394,7 +394,7 @@ def _owned(place: Path, kind: Kind, *, shown: Path) -> dict[str, str | None]:
         return dict.fromkeys(earlier)
     if others := sorted(path.name for path in place.iterdir()):
         raise OutputError(
-            f"{shown} holds files ({_some(others)}) but no {MARKER}, so it is not a {kind.name} of Dumbbell; choose "
+            f"{shown} holds files ({_some(others)}) but no {MARKER}, so no {kind.name} of Dumbbell; choose "
             "another place, or an empty directory"
         )
     return {}

@@ -19,6 +19,7 @@ import re
 import sys
 from collections import defaultdict
 from dataclasses import asdict, dataclass
+from math import isnan
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -35,7 +36,9 @@ from dumbbell import _core
 
 DEFAULT_TRUTH = Path(__file__).parents[2].parent / "shared" / "groundtruth"
 #: Ticks per second of the two kernels' coarse clock.
-HZ = {"linux-6.18": 250, "linux-7.2-uml": 100}
+HZ = {"linux-6.18": 250, "linux-6.12-bbr3": 250, "linux-7.2-uml": 100}
+#: The versions of BBR that a kernel has judged: with random loss their goodput is held to 3 %.
+BBRS = ("bbr", "bbr3")
 #: Cases whose time series are laid over the kernel's.
 OVERLAYS = ("bbr_10M_40ms_1bdp", "cubic_10M_40ms_1bdp")
 STARTUPS = ("bbr_startup_10M_40ms_8bdp", "cubic_startup_10M_40ms_8bdp", "reno_startup_10M_40ms_8bdp")
@@ -77,7 +80,7 @@ class Comparison:
         if self.flows > 1:
             check("share", self.share, self.share_kernel, 0.0, 0.10)
         elif self.random_loss:
-            check("goodput", self.goodput_mbps, self.goodput_mbps_kernel, 0.03 if self.cc == "bbr" else 0.10)
+            check("goodput", self.goodput_mbps, self.goodput_mbps_kernel, 0.03 if self.cc in BBRS else 0.10)
         else:
             check("goodput", self.goodput_mbps, self.goodput_mbps_kernel, 0.02)
             check("mean RTT", self.srtt_ms, self.srtt_ms_kernel, 0.05)
@@ -170,6 +173,57 @@ def compare(case: str, rows: pl.DataFrame, kernel: str, seeds: int) -> list[Comp
     return comparisons
 
 
+def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Comparison]:
+    """The cases of a kernel that are experiments (``cases.json``), by the medians of their seeds (``flows.csv``)."""
+    experiments: dict[str, dict[str, Any]] = json.loads((truth / "cases.json").read_text())
+    recorded = pl.read_csv(truth / "flows.csv", infer_schema_length=None)
+    comparisons = []
+    for case, experiment in experiments.items():
+        if args.case and case not in args.case:
+            continue
+        spec = own.with_hz(experiment, HZ[truth.name])
+        for flow in spec["flows"]:
+            flow.setdefault("start_jitter", "10ms")
+        runs = [run.flows.to_polars() for run in dumbbell.sweep(spec, repeat=args.seeds, progress=False)]
+        theirs = recorded.filter(pl.col("case") == case)
+        for flow in range(runs[0].height):
+            ours = pl.concat([frame.filter(pl.col("flow") == flow) for frame in runs])
+            kernel = theirs.filter(pl.col("flow") == flow)
+            comparisons.append(
+                Comparison(
+                    kernel=truth.name,
+                    case=case,
+                    flow=flow,
+                    cc=kernel["cc"][0],
+                    random_loss="loss" in experiment["path"],
+                    flows=runs[0].height,
+                    goodput_mbps=_median(ours, "goodput_mbps"),
+                    goodput_mbps_kernel=_median(kernel, "goodput_mbps"),
+                    share=_median(ours, "goodput_mbps") / _sum_of_medians(pl.concat(runs)),
+                    share_kernel=_median(kernel, "goodput_mbps") / _sum_of_medians(theirs),
+                    srtt_ms=_median(ours, "mean_rtt_ms"),
+                    srtt_ms_kernel=_median(kernel, "mean_rtt_ms"),
+                    p95_srtt_ms=_median(ours, "p95_rtt_ms"),
+                    p95_srtt_ms_kernel=_median(kernel, "p95_rtt_ms"),
+                    retransmits=_median(ours, "retransmits_total"),
+                    retransmits_kernel=_median(kernel, "retransmits_total"),
+                    drops=_median(ours, "network_drops_total"),
+                    drops_kernel=_median(kernel, "network_drops_total"),
+                    utilization=float("nan"),
+                    utilization_kernel=float("nan"),
+                )
+            )
+    return comparisons
+
+
+def _median(rows: pl.DataFrame, column: str) -> float:
+    return float(np.median(rows[column].cast(pl.Float64).to_numpy()))
+
+
+def _sum_of_medians(rows: pl.DataFrame) -> float:
+    return sum(_median(rows.filter(pl.col("flow") == flow), "goodput_mbps") for flow in rows["flow"].unique())
+
+
 def _mean(rows: pl.DataFrame, column: str) -> float:
     return float(np.mean(rows[column].cast(pl.Float64).to_numpy()))
 
@@ -184,7 +238,7 @@ def print_table(comparisons: list[Comparison], console: Console) -> None:
     for row in comparisons:
         missed = row.misses()
         table.add_row(
-            row.case if row.kernel == "linux-6.18" else f"{row.case} (uml)",
+            f"{row.case} (uml)" if row.kernel.endswith("-uml") else row.case,
             row.cc,
             f"{row.goodput_mbps:.3f} / {row.goodput_mbps_kernel:.3f}",
             f"{100 * (row.goodput_mbps / row.goodput_mbps_kernel - 1):+.1f} %",
@@ -192,7 +246,7 @@ def print_table(comparisons: list[Comparison], console: Console) -> None:
             f"{row.p95_srtt_ms:.1f} / {row.p95_srtt_ms_kernel:.1f}",
             f"{row.retransmits:.0f} / {row.retransmits_kernel:.0f}",
             f"{row.drops:.0f} / {row.drops_kernel:.0f}",
-            f"{row.utilization:.3f} / {row.utilization_kernel:.3f}",
+            "-" if isnan(row.utilization) else f"{row.utilization:.3f} / {row.utilization_kernel:.3f}",
             "within" if not missed else "off: " + ", ".join(missed),
         )
     console.print(table)
@@ -265,6 +319,10 @@ def main() -> int:
     comparisons: list[Comparison] = []
     if (truth / "summary.csv").is_file():
         comparisons = compare_all(truth, args, console)
+    elif (truth / "cases.json").is_file():
+        comparisons = compare_experiments(truth, args)
+        if not args.json:
+            print_table(comparisons, console)
     elif not judgements:
         print(f"no ground truth at {truth}: give its folder with --groundtruth", file=sys.stderr)
         return 2

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dumbbell.check.criteria import Criterion
 
 EXAMPLES = examples(
-    "dumbbell check evidence bbr3 --quick           # two minutes: does everything work?",
+    "dumbbell check evidence bbr3 --quick  # two minutes: does everything work?",
     "dumbbell check evidence bbr3                   # pages in out/evidence/bbr3",
     "dumbbell check evidence mine.py:Mine --criterion ecn --criterion aqm",
 )

@@ -187,11 +187,14 @@ impl Bbr2 {
     pub(super) fn undo_bounds(&mut self, view: &View) {
         self.full_pipe.restart(0);
         self.signals.loss = false;
-        let saved = std::mem::take(&mut self.bounds.saved);
+        self.window_is_set = false;
+        let restores_state = self.parameters.undo == Undo::State;
+        // The kernel remembers them until the next reduction.
+        let saved = if restores_state { std::mem::take(&mut self.bounds.saved) } else { self.bounds.saved };
         self.bounds.bw_lo = self.bounds.bw_lo.max(saved.bw_lo);
         self.bounds.inflight_lo = self.bounds.inflight_lo.max(saved.inflight_lo);
         self.bounds.inflight_hi = self.bounds.inflight_hi.max(saved.inflight_hi);
-        if self.parameters.undo != Undo::State || self.mode == Mode::ProbeRtt {
+        if !restores_state || self.mode == Mode::ProbeRtt {
             return;
         }
         if std::mem::take(&mut self.full_pipe.ended_by_loss) {

@@ -26,7 +26,9 @@
 //! presets `bbr3`, `bbr3-draft`, `bbr2-quic` and `bbr-n` are nothing but values of [`Parameters`].
 //!
 //! Bandwidth is in packets/µs × 2^24, gains are in 1/256, minimum round-trip times expire by the kernel's coarse clock.
-//! The kernel's fast path, which skips work whose outcome is known, is not modelled.
+//!
+//! What the preset `bbr3` answers and remembers is compared with a kernel's BBR v3 call by call
+//! (`tests/kernel_replay/bbr3.rs`).
 
 mod aggregation;
 mod bounds;
@@ -38,6 +40,7 @@ mod pacing;
 mod parameters;
 mod probe_bw;
 mod signals;
+mod snapshot;
 mod startup;
 mod window;
 
@@ -45,6 +48,7 @@ pub use model::{Bbr2, Mode, Phase};
 pub use parameters::{
     Aggregation, FullTest, LossCount, Parameters, ProbeRttEntry, StartupBound, Timeout, Undo, UpExit,
 };
+pub use snapshot::Snapshot;
 
 use crate::estimators::{BW_UNIT, has_rate};
 use dumbbell_cc_contract::parameters::Gain;
@@ -83,7 +87,9 @@ impl Controller for Bbr2 {
         self.round.next_delivered = view.delivered;
         self.signals.next_delivered = view.delivered + 1;
         self.start_min_rtt(view);
+        self.probe.packets_per_step = u32::MAX;
         self.aggregation.start_epoch(view.mstamp_us);
+        self.update_gains();
         self.init_pacing_rate(view, control);
     }
 
@@ -108,20 +114,32 @@ impl Controller for Bbr2 {
         self.update_round(view, control, sample);
         self.note_echo(sample);
         self.signals.ended = false;
-        if has_rate(sample) && sample.acked_sacked > 0 {
-            self.update_signals(view, control, sample, bw);
-            self.update_aggregation(view, control, sample.acked_sacked);
+        let is_valid = has_rate(sample) && sample.acked_sacked > 0;
+        let notes_delivery_first = self.parameters.latest_signals_last;
+        if is_valid && notes_delivery_first {
+            self.note_delivery(view, sample, bw);
         }
-        self.check_startup_losses(view, control, sample);
-        self.check_full_pipe(sample, bw);
-        self.check_drain(view, control);
-        self.update_cycle(view, control, sample, bw);
-        self.update_min_rtt(view, control, sample);
-
+        if self.model_stands(sample, bw) {
+            let before = (self.mode, self.min_rtt.rtt_us);
+            self.move_through_states(view, control, sample, bw);
+            if self.window_is_set && before == (self.mode, self.min_rtt.rtt_us) {
+                return self.finish_ack(view, sample, bw);
+            }
+        } else {
+            if is_valid {
+                if !notes_delivery_first {
+                    self.note_delivery(view, sample, bw);
+                }
+                self.update_signals(control, sample, bw);
+                self.update_aggregation(view, control, sample.acked_sacked);
+            }
+            self.check_startup_losses(view, control, sample);
+            self.check_full_pipe(sample, bw);
+            self.move_through_states(view, control, sample, bw);
+        }
         self.set_operating_point(view, control);
         self.set_window(view, control, sample.acked_sacked);
-        self.finish_signals(sample, bw);
-        self.previous_state = view.ca_state;
+        self.finish_ack(view, sample, bw);
     }
 
     fn packet_lost(&mut self, view: &View, control: &mut Control, lost: &LostPacket) {
@@ -140,6 +158,7 @@ impl Controller for Bbr2 {
             self.on_timeout(control);
         } else if view.ca_state == CaState::Loss {
             control.cwnd = control.cwnd.max(self.prior_cwnd);
+            self.window_is_set = false;
         }
     }
 

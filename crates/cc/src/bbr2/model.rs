@@ -66,6 +66,11 @@ impl MaxBandwidth {
         self.previous.max(self.current)
     }
 
+    /// The maximum of the cycle before and of this one.
+    pub(super) fn both(&self) -> [u32; 2] {
+        [self.previous, self.current]
+    }
+
     /// Begins a new cycle, unless nothing was measured in this one.
     pub(super) fn advance(&mut self) {
         if self.current > 0 {
@@ -123,7 +128,7 @@ pub(super) struct Bounds {
 }
 
 /// Bounds and state before a reduction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Saved {
     pub(super) bw_lo: u32,
     pub(super) inflight_lo: u32,
@@ -297,6 +302,8 @@ pub struct Bbr2 {
     pub(super) idle_restart: bool,
     /// The window at the start, the BDP while no round-trip time is known.
     pub(super) initial_window: u32,
+    /// The window has reached its target, and nothing has moved that since (`try_fast_path`).
+    pub(super) window_is_set: bool,
 }
 
 impl Bbr2 {
@@ -329,6 +336,7 @@ impl Bbr2 {
             previous_state: CaState::Open,
             idle_restart: false,
             initial_window: Control::INITIAL_CWND,
+            window_is_set: false,
         }
     }
 

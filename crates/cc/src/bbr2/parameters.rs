@@ -177,6 +177,10 @@ pub struct Parameters {
     /// them.
     #[schemars(extend("x-source" = "v3: bbr_advance_latest_delivery_signals"))]
     pub latest_signals_last: bool,
+    /// A sample that the application limited, and that lies below the maximum bandwidth, leaves window, pacing rate and
+    /// aggregation as they are where the window has reached its target and no loss or mark came in the loss round.
+    #[schemars(extend("x-source" = "bbr_run_fast_path; not in draft-ietf-ccwg-bbr, not in QUIC"))]
+    pub app_limited_model_stands: bool,
     /// Losses are judged by rounds of their own, which begin with a loss.
     #[schemars(extend("x-source" = "bbr_update_congestion_signals: loss_round_delivered; not in QUIC"))]
     pub own_loss_rounds: bool,
@@ -431,6 +435,7 @@ impl Default for Parameters {
             headroom: Gain::new(38),
             headroom_min: 1,
             latest_signals_last: false,
+            app_limited_model_stands: true,
             own_loss_rounds: true,
             cruise_caps_inflight_lo: true,
             undo: Undo::Bounds,

@@ -13,8 +13,15 @@ use dumbbell_cc_contract::{CaState, Control, RateSample, View};
 const MAX_SLOPE_ROUNDS: u32 = 30;
 
 impl Bbr2 {
+    /// Moves through states and phases.
+    pub(super) fn move_through_states(&mut self, view: &View, control: &mut Control, sample: &RateSample, bw: u32) {
+        self.check_drain(view, control);
+        self.update_cycle(view, control, sample, bw);
+        self.update_min_rtt(view, control, sample);
+    }
+
     /// Moves through the cycle once the pipe was full.
-    pub(super) fn update_cycle(&mut self, view: &View, control: &Control, sample: &RateSample, bw: u32) {
+    fn update_cycle(&mut self, view: &View, control: &Control, sample: &RateSample, bw: u32) {
         if !self.full_pipe.reached || self.adapt_upper_bound(view, control, sample) || self.mode != Mode::ProbeBw {
             return;
         }
@@ -111,6 +118,7 @@ impl Bbr2 {
     fn enter_phase(&mut self, phase: Phase) {
         self.phase = phase;
         self.probe.rounds_in_phase = 0;
+        self.window_is_set = false;
     }
 
     /// Begins DOWN, and with it a new cycle.
@@ -199,6 +207,7 @@ impl Bbr2 {
         let steps = credit / self.probe.packets_per_step;
         self.probe.credit = credit - steps * self.probe.packets_per_step;
         self.bounds.inflight_hi = self.bounds.inflight_hi.saturating_add(steps);
+        self.window_is_set &= steps == 0;
         if self.round.started {
             self.raise_slope(control);
         }

@@ -48,38 +48,54 @@ impl Bbr2 {
         self.round.next_delivered = view.delivered;
     }
 
-    /// Takes a sample with a delivery rate into the maximum bandwidth and the signals of the loss round, and adapts the
-    /// lower bounds at its end.
-    pub(super) fn update_signals(&mut self, view: &View, control: &Control, sample: &RateSample, bw: u32) {
-        if !sample.is_app_limited || bw >= self.bandwidth.max() {
-            self.bandwidth.add(bw);
-        }
-        let delivered = packets_delivered(sample);
-        self.signals.loss |= sample.losses > 0;
+    /// Takes a sample with a delivery rate into the latest signals; it may end the loss round.
+    pub(super) fn note_delivery(&mut self, view: &View, sample: &RateSample, bw: u32) {
         self.signals.bw = self.signals.bw.max(bw);
-        self.signals.delivered = self.signals.delivered.max(delivered);
-
-        let ended = if self.parameters.own_loss_rounds {
+        self.signals.delivered = self.signals.delivered.max(packets_delivered(sample));
+        self.signals.ended = if self.parameters.own_loss_rounds {
             sample.prior_delivered >= self.signals.next_delivered
         } else {
             self.round.started
         };
-        if !ended {
+        if self.signals.ended {
+            self.signals.next_delivered = view.delivered;
+        }
+    }
+
+    /// Takes a sample that was noted into the maximum bandwidth and the signals of the loss round, and adapts the lower
+    /// bounds at its end.
+    pub(super) fn update_signals(&mut self, control: &Control, sample: &RateSample, bw: u32) {
+        if !sample.is_app_limited || bw >= self.bandwidth.max() {
+            self.bandwidth.add(bw);
+        }
+        self.signals.loss |= sample.losses > 0;
+        if !self.signals.ended {
             return;
         }
-        self.signals.next_delivered = view.delivered;
-        self.signals.ended = true;
         self.adapt_lower_bounds(control);
         self.signals.loss = false;
         self.signals.echo = false;
         if !self.parameters.latest_signals_last {
             self.signals.bw = bw;
-            self.signals.delivered = delivered;
+            self.signals.delivered = packets_delivered(sample);
         }
     }
 
+    /// Whether the sample says nothing about the path: the application was its limit, and it lies below what is known.
+    /// Where the window has reached its target, the model then stays as it is (`bbr_run_fast_path`).
+    #[inline]
+    pub(super) fn model_stands(&self, sample: &RateSample, bw: u32) -> bool {
+        self.parameters.app_limited_model_stands
+            && self.window_is_set
+            && sample.is_app_limited
+            && bw < self.bandwidth.max()
+            && !self.signals.loss
+            && !self.signals.echo
+    }
+
     /// The end of an ACK's processing.
-    pub(super) fn finish_signals(&mut self, sample: &RateSample, bw: u32) {
+    pub(super) fn finish_ack(&mut self, view: &View, sample: &RateSample, bw: u32) {
+        self.previous_state = view.ca_state;
         if self.parameters.latest_signals_last && self.signals.ended && !sample.is_acking_tlp {
             self.signals.bw = bw;
             self.signals.delivered = packets_delivered(sample);

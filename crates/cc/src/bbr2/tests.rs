@@ -603,7 +603,7 @@ fn a_probe_remembers_the_losses_and_the_marks_that_samples_tell_of() {
         (RateSample { delivered_ce: 1, ..quiet }, (true, true)),
     ];
     for (sample, seen) in samples {
-        flow.bbr.finish_signals(&sample, BW);
+        flow.bbr.finish_ack(&flow.view, &sample, BW);
         assert_eq!((flow.bbr.probe.saw_loss, flow.bbr.probe.saw_ce), seen);
     }
 }

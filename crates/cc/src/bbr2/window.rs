@@ -53,15 +53,19 @@ impl Bbr2 {
     }
 
     /// Sets the window for an ACK that delivered `acked` packets.
-    pub(super) fn set_window(&self, view: &View, control: &mut Control, acked: u32) {
+    pub(super) fn set_window(&mut self, view: &View, control: &mut Control, acked: u32) {
         let mut cwnd = control.cwnd;
+        self.window_is_set = false;
         if acked > 0 {
             let target = self.window_target();
             let grown = cwnd.saturating_add(acked);
             if self.full_pipe.reached {
+                self.window_is_set = grown >= target;
                 cwnd = grown.min(target);
             } else if cwnd < target || cwnd < 2 * self.initial_window {
                 cwnd = grown;
+            } else {
+                self.window_is_set = true;
             }
             cwnd = cwnd.max(self.parameters.min_window);
         }

@@ -1,6 +1,7 @@
-//! Replays recorded calls into the congestion control of a running Linux 6.18.44 and compares everything the kernel
-//! answered and remembered, bit for bit. `tests/data/README.md` tells where the recordings come from; the complete
-//! recordings of the kernel (41,510 calls) are replayed, too, if they are beside the repository.
+//! Replays recorded calls into the congestion control of running Linux kernels and compares everything the kernel
+//! answered and remembered, bit for bit: BBR v1 and CUBIC of 6.18.44, BBR v3 of 6.12.117 with Google's patches.
+//! `tests/data/README.md` tells where the recordings come from; the complete recordings (41,510 calls and 76,753) are
+//! replayed, too, if they are beside the repository.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -8,6 +9,8 @@
     clippy::cast_possible_wrap,
     reason = "the numbers are those of these tests, and small"
 )]
+
+mod bbr3;
 
 use dumbbell_cc::bbr1::{self, Bbr1};
 use dumbbell_cc::cubic::{self, Cubic};
@@ -52,8 +55,9 @@ fn ca_state(number: u32) -> CaState {
 }
 
 fn event(number: u32) -> Event {
-    [Event::TxStart, Event::CwndRestart, Event::CompleteCwr, Event::Loss, Event::EcnNoCe, Event::EcnIsCe]
-        [number as usize]
+    const EVENTS: [Event; 6] =
+        [Event::TxStart, Event::CwndRestart, Event::CompleteCwr, Event::Loss, Event::EcnNoCe, Event::EcnIsCe];
+    EVENTS[number as usize]
 }
 
 /// The kernel's sequence numbers, which are modulo 2^32 and begin anywhere, as positions, which only grow.
@@ -262,7 +266,11 @@ fn replay(path: &Path) -> HashMap<String, usize> {
 fn replay_lines(name: &str, mut lines: impl Iterator<Item = String>) -> HashMap<String, usize> {
     let columns = lines.next().expect("a header").split(',').map(str::to_owned).zip(0..).collect::<HashMap<_, _>>();
     let is_bbr = columns.contains_key("mode");
-    let mut check: Check = if is_bbr { Box::new(replay_bbr()) } else { Box::new(replay_cubic()) };
+    let mut check: Check = match (is_bbr, columns.contains_key("probe_wait_us")) {
+        (_, true) => Box::new(bbr3::replay()),
+        (true, false) => Box::new(replay_bbr()),
+        (false, false) => Box::new(replay_cubic()),
+    };
     let mut seen = HashMap::new();
     let mut calls = 0;
     for (line, number) in lines.zip(2..) {
@@ -301,6 +309,14 @@ fn cubic_answers_every_recorded_call_like_the_kernel() {
     assert!(calls["ssthresh"] >= 1 && calls["cong_avoid"] > 200 && calls["pkts_acked"] > 200, "{calls:?}");
 }
 
+#[test]
+fn bbr_v3_answers_every_recorded_call_like_its_kernel() {
+    let clean = excerpt("bbr3_10M_40ms_1bdp.csv.gz");
+    assert!(["0", "1", "2", "3"].iter().all(|mode| clean[*mode] > 50), "every mode is covered: {clean:?}");
+    assert!(excerpt("bbr3_10M_40ms_loss1.csv.gz")["2"] > 300, "losses in PROBE_BW");
+    excerpt("bbr3_reorder_8ms.csv.gz");
+}
+
 /// The recording as it would be of a connection whose sequence space begins at `first_seq`. Only the call before `init`
 /// depends on that: where `first_seq` is after zero, CUBIC takes the beginning for the end of a round of HyStart, and
 /// remembers at once what `init` remembers (`hystart_update`, `bictcp_hystart_reset`).
@@ -337,9 +353,9 @@ fn a_recording_replays_wherever_its_sequence_space_begins() {
     }
 }
 
-#[test]
-fn the_complete_recordings_replay_without_a_difference() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/groundtruth/linux-6.18/callback-vectors");
+/// Replays the complete recordings in a folder beside the repository, if it is there.
+fn replay_complete(folder: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/groundtruth").join(folder);
     let Ok(entries) = folder.read_dir() else {
         println!("the complete recordings are not here; the excerpts stand for them");
         return;
@@ -350,4 +366,14 @@ fn the_complete_recordings_replay_without_a_difference() {
     assert!(!files.is_empty());
     let calls: usize = files.iter().map(|file| replay(file).values().sum::<usize>()).sum();
     println!("{calls} calls compared in all");
+}
+
+#[test]
+fn the_complete_recordings_of_linux_replay_without_a_difference() {
+    replay_complete("linux-6.18/callback-vectors");
+}
+
+#[test]
+fn the_complete_recordings_of_bbr_v3_replay_without_a_difference() {
+    replay_complete("linux-6.12-bbr3/calls");
 }
