@@ -67,6 +67,7 @@ pub struct Snapshot {
 
 impl Bbr2 {
     /// The private state.
+    #[expect(clippy::too_many_lines, reason = "a list, one line a field")]
     pub fn snapshot(&self) -> Snapshot {
         let saved = &self.bounds.saved;
         Snapshot {

@@ -360,7 +360,7 @@ fn replay_complete(folder: &str) {
         println!("the complete recordings are not here; the excerpts stand for them");
         return;
     };
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
     files.retain(|file| file.to_string_lossy().ends_with(".csv.gz"));
     files.sort();
     assert!(!files.is_empty());
