@@ -461,7 +461,7 @@ def lie(kind: str) -> None:
         ("another version", "has answered with points of another engine"),
         ("empty", "has answered with . of . points missing"),
         ("huge", "has answered with 1,5.. MiB, of which 1,024 fit here"),
-        ("slow", "has had . points? for . s: another worker runs the same"),
+        ("slow", r"has had \d+ points? for \d+ s: another worker runs the same"),
     ],
 )
 def test_a_hostile_worker_is_named_and_the_figures_are_right(
