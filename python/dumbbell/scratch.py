@@ -19,6 +19,8 @@ ATTEMPTS = 20
 
 _PREFIX = "dumbbell-"
 _OWNER = "owner"
+_MARK = b"A temporary folder of Dumbbell: it goes when nobody locks this file.\n"
+"""What the file of the owner says. A folder whose file says something else is somebody's own."""
 
 
 class Folder:
@@ -27,6 +29,7 @@ class Folder:
     def __init__(self, of: str) -> None:
         remove_abandoned()
         new = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}{of}-"))
+        (new / _OWNER).write_bytes(_MARK)
         owner = _lock(new / _OWNER)
         # It has its name only when its lock is held, so that nobody takes it for abandoned.
         self.path = new.rename(new.with_name(new.name.removeprefix(".")))
@@ -75,6 +78,13 @@ def _lock(path: Path) -> IO[bytes]:
     return file
 
 
+def _is_ours(owner: Path) -> bool:
+    if not owner.is_file():
+        return False
+    with owner.open("rb") as file:
+        return file.read(len(_MARK) + 1) == _MARK
+
+
 def remove_abandoned() -> None:
     """Removes folders whose owner is gone; the kernel gives the lock of a killed process back."""
     if os.name != "posix":
@@ -82,5 +92,5 @@ def remove_abandoned() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         # It may be another user's.
         with suppress(OSError):
-            if (folder / _OWNER).is_file():
+            if _is_ours(folder / _OWNER):
                 _remove(folder, _lock(folder / _OWNER))
