@@ -8,6 +8,7 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ class Dossier:
     transport: str
     quick: bool
 
-    @property
+    @cached_property
     def sections(self) -> list[_Section]:
         """The criteria, in the order of the RFC."""
         return [_Section(one) for one in self.evidences]
@@ -93,10 +94,15 @@ class _Section:
     def picture(self) -> str:
         return f"{self.evidence.criterion.name}.png"
 
+    @cached_property
+    def drawn(self) -> bytes:
+        """The picture, as PNG of few colours."""
+        return drawn(self.evidence)
+
     @property
     def image(self) -> str:
         """The picture within a page."""
-        return "data:image/png;base64," + base64.b64encode(drawn(self.evidence)).decode("ascii")
+        return "data:image/png;base64," + base64.b64encode(self.drawn).decode("ascii")
 
     @property
     def verdict(self) -> str:
@@ -257,7 +263,7 @@ def write(dossier: Dossier, folder: Path) -> list[Path]:
         "numbers.csv": numbers(dossier.evidences).encode(),
     }
     for section in dossier.sections:
-        files[section.picture] = drawn(section.evidence)
+        files[section.picture] = section.drawn
         files[section.file] = section.evidence.experiment.encode()
     with storage.directory(folder, KIND, list(files)) as staging:
         for name, content in files.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -91,7 +92,7 @@ class Evidence:
         """How many numbers are judged."""
         return len(self.points) * sum(measure.judgement is not None for measure in self.criterion.measures)
 
-    @property
+    @cached_property
     def missed(self) -> list[Missed]:
         """Those that are not good enough."""
         found = []
@@ -168,16 +169,11 @@ def evidence(
         # In the order of the file, whatever finished first.
         keys = sorted((min(runs)[0], key) for key, runs in found.items() if key[0] == number)
         places = [
-            Place(name, words, [[values[place] for _, values in sorted(found[key])] for place in _range(criterion)])
+            Place(key[1], key[2], list(zip(*(values for _, values in sorted(found[key])), strict=True)))
             for _, key in keys
-            for _, name, words in (key,)
         ]
         evidences.append(Evidence(criterion, algorithm, places, exact, criterion.written(examined[algorithm])))
     return evidences
-
-
-def _range(criterion: Criterion) -> range:
-    return range(len(criterion.measures))
 
 
 def _value(measure: Measure, result: Result) -> float:

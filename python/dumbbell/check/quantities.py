@@ -116,11 +116,8 @@ def measured(result: Result, names: Sequence[str]) -> dict[str, Any]:
         elif owner.endswith(SERIES):
             wanted = [flow for flow, label in labels.items() if label == owner.removesuffix(SERIES)]
             frame = result.series.to_polars().filter(pl.col("flow").is_in(wanted))
-            if column != "t_s":
-                frame = frame.group_by("t_s").agg(pl.col(column).sum()).sort("t_s")
-            else:
-                frame = frame.select("t_s").unique().sort("t_s")
-            values = frame[column].cast(pl.Float64).to_list()
+            added = [] if column == "t_s" else [pl.col(column).sum()]
+            values = frame.group_by("t_s").agg(added).sort("t_s")[column].cast(pl.Float64).to_list()
         elif owner.endswith(TRANSFERS):
             frame = result.completions.to_polars().filter(
                 (pl.col("label") == owner.removesuffix(TRANSFERS)) & (pl.col("measured") == 1)
