@@ -14,7 +14,7 @@ from typing import Any
 
 from dumbbell import _core
 from dumbbell.check.expressions import CONSTANTS, DURATION, FLOW, TEXTS, Expression, ExpressionError
-from dumbbell.check.table import Table, read_parts
+from dumbbell.check.table import Table, files_of, read_parts
 
 SETS = ("bbr3", "rfc9438", "rfc5681", "rfc9002", "hystart++")
 """Sets of cases that come with the package."""
@@ -146,11 +146,7 @@ def read_folder(folder: Path) -> list[Case]:
     Raises:
         ScenarioError: There are none, or one is wrong.
     """
-    files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
-    if not files:
-        there = "no file *.toml in this folder" if folder.is_dir() else "there is no such folder"
-        raise _core.ScenarioError(f"error: {there}\n  --> {folder}\n  help: a case is a file such as 01-name.toml")
-    found = sorted((read(file) for file in files), key=lambda case: case.number)
+    found = sorted((read(file) for file in files_of(folder, "a case")), key=lambda case: case.number)
     for first, second in pairwise(found):
         if first.number == second.number:
             _Table(second.file, "check", {"number": second.number}).refuse("number", f"{first.file.name} has it, too")

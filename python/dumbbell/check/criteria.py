@@ -11,10 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dumbbell import _core
 from dumbbell.check.expressions import ExpressionError
 from dumbbell.check.quantities import SERIES, TRANSFERS, Judgement, Quantity
-from dumbbell.check.table import Table, read_parts
+from dumbbell.check.table import Table, files_of, read_parts
 from dumbbell.experiment import toml
 
 SUBJECT = "subject"
@@ -128,11 +127,7 @@ def read_criteria(folder: Path) -> list[Criterion]:
     Raises:
         ScenarioError: There are none, or one is wrong.
     """
-    files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
-    if not files:
-        there = "no file *.toml in this folder" if folder.is_dir() else "there is no such folder"
-        raise _core.ScenarioError(f"{folder}: {there}")
-    return [_read(file) for file in files]
+    return [_read(file) for file in files_of(folder, "a criterion")]
 
 
 def _read(file: Path) -> Criterion:
@@ -145,20 +140,23 @@ def _read(file: Path) -> Criterion:
     if len(_EXAMINED.findall(text)) != sum(entry.get("label") == SUBJECT for entry in entries):
         table.refuse("title", f'write `cc` on the line before label = "{SUBJECT}"')
     swept = document.get("sweep", {})
-    heads = table.values.get("heads", {})
-    names = table.values.get("names", {})
+    heads, names = table.mapping("heads"), table.mapping("names")
     for kind, keys in (("heads", heads), ("names", names)):
         for key in keys:
             if key not in swept:
                 table.refuse(kind, f"`{key}` is not swept; {', '.join(swept) or 'nothing is'}")
+    if wrong := [key for key, head in heads.items() if not isinstance(head, str)]:
+        table.refuse("heads", f"`{wrong[0]}` must be a text")
     for key, given in names.items():
+        if not isinstance(given, list):
+            table.refuse("names", f"`{key}` must be a list")
         if len(given) != len(swept[key]):
             table.refuse("names", f"`{key}` has {len(swept[key])} values and {len(given)} names")
-    quick = table.values.get("quick", {})
+    quick = table.mapping("quick")
     measures = [_measure(one, document) for one in table.tables("quantity")]
     if not measures:
         table.refuse("quantity", "there is no [[criterion.quantity]]: nothing would be measured")
-    criterion = Criterion(
+    return Criterion(
         file,
         table.text("section"),
         table.text("title"),
@@ -173,7 +171,6 @@ def _read(file: Path) -> Criterion:
         names,
         measures,
     )
-    return criterion
 
 
 def _measure(table: _Table, document: Mapping[str, Any]) -> Measure:

@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+def files_of(folder: Path, what: str) -> list[Path]:
+    """The files ``*.toml`` of a folder, by their names; ``what`` is what each of them is.
+
+    Raises:
+        ScenarioError: There are none.
+    """
+    files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
+    if not files:
+        there = "no file *.toml in this folder" if folder.is_dir() else "there is no such folder"
+        raise _core.ScenarioError(f"error: {there}\n  --> {folder}\n  help: {what} is a file such as 01-name.toml")
+    return files
+
+
 def read_parts(file: Path, word: str, *, swept: bool = False) -> tuple[str, Mapping[str, Any], Any]:
     """The experiment of a file, as a text and as data, and what stands below its line ``[word]``.
 
@@ -120,6 +133,13 @@ class Table:
         value = self.values.get(key, default)
         if not isinstance(value, list) or not value:
             self.refuse(key, "it must be a list that is not empty")
+        return value
+
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        """A table whose keys are the reader's, empty where it is missing."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            self.refuse(key, "it must be a table")
         return value
 
     def choice(self, key: str, value: Any, allowed: Sequence[str]) -> str:

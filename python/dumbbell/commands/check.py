@@ -34,14 +34,7 @@ _MARKS = {"pass": "pass", "fail": "FAIL", "not observable": "not observable"}
 
 
 def conform(
-    algorithm: Annotated[
-        str,
-        typer.Argument(
-            help="A name as in `dumbbell cc list`, NAME:PARAMETER=VALUE, or FILE.py:CLASS.",
-            show_default=False,
-            autocompletion=completion.algorithms,
-        ),
-    ],
+    algorithm: options.Algorithm,
     set_: Annotated[
         str | None,
         typer.Option(

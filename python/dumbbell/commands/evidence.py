@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dumbbell.commands import completion, options
+from dumbbell.commands import options
 from dumbbell.console import examples, fail, print_json, print_paths, say
 
 if TYPE_CHECKING:
@@ -21,14 +21,7 @@ EXAMPLES = examples(
 
 
 def evidence(
-    algorithm: Annotated[
-        str,
-        typer.Argument(
-            help="A name as in `dumbbell cc list`, NAME:PARAMETER=VALUE, or FILE.py:CLASS.",
-            show_default=False,
-            autocompletion=completion.algorithms,
-        ),
-    ],
+    algorithm: options.Algorithm,
     criterion: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this criterion, such as ecn or 7.1; may be repeated."),

@@ -30,6 +30,14 @@ STANDARD_INPUT = Path("-")
 File = Annotated[
     Path, typer.Argument(help="Experiment file (TOML); - reads it from standard input.", show_default=False)
 ]
+Algorithm = Annotated[
+    str,
+    typer.Argument(
+        help="A name as in `dumbbell cc list`, NAME:PARAMETER=VALUE, or FILE.py:CLASS.",
+        show_default=False,
+        autocompletion=completion.algorithms,
+    ),
+]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that --out wrote.", show_default=False)]
 Settings = Annotated[
     list[str] | None,
