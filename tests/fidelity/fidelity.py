@@ -19,7 +19,6 @@ import re
 import sys
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from math import isnan
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -35,7 +34,7 @@ import dumbbell
 from dumbbell import _core
 
 DEFAULT_TRUTH = Path(__file__).parents[2].parent / "shared" / "groundtruth"
-#: Ticks per second of the two kernels' coarse clock.
+#: Ticks per second of each kernel's coarse clock.
 HZ = {"linux-6.18": 250, "linux-6.12-bbr3": 250, "linux-7.2-uml": 100}
 #: The versions of BBR that a kernel has judged: with random loss their goodput is held to 3 %.
 BBRS = ("bbr", "bbr3")
@@ -66,8 +65,9 @@ class Comparison:
     retransmits_kernel: float
     drops: float
     drops_kernel: float
-    utilization: float
-    utilization_kernel: float
+    utilization: float | None
+    utilization_kernel: float | None
+    """Nothing where it was not recorded."""
 
     def misses(self) -> list[str]:
         """What is outside of its tolerance."""
@@ -186,6 +186,7 @@ def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Compariso
             flow.setdefault("start_jitter", "10ms")
         runs = [run.flows.to_polars() for run in dumbbell.sweep(spec, repeat=args.seeds, progress=False)]
         theirs = recorded.filter(pl.col("case") == case)
+        total, total_kernel = _sum_of_medians(pl.concat(runs)), _sum_of_medians(theirs)
         for flow in range(runs[0].height):
             ours = pl.concat([frame.filter(pl.col("flow") == flow) for frame in runs])
             kernel = theirs.filter(pl.col("flow") == flow)
@@ -199,8 +200,8 @@ def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Compariso
                     flows=runs[0].height,
                     goodput_mbps=_median(ours, "goodput_mbps"),
                     goodput_mbps_kernel=_median(kernel, "goodput_mbps"),
-                    share=_median(ours, "goodput_mbps") / _sum_of_medians(pl.concat(runs)),
-                    share_kernel=_median(kernel, "goodput_mbps") / _sum_of_medians(theirs),
+                    share=_median(ours, "goodput_mbps") / total,
+                    share_kernel=_median(kernel, "goodput_mbps") / total_kernel,
                     srtt_ms=_median(ours, "mean_rtt_ms"),
                     srtt_ms_kernel=_median(kernel, "mean_rtt_ms"),
                     p95_srtt_ms=_median(ours, "p95_rtt_ms"),
@@ -209,8 +210,8 @@ def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Compariso
                     retransmits_kernel=_median(kernel, "retransmits_total"),
                     drops=_median(ours, "network_drops_total"),
                     drops_kernel=_median(kernel, "network_drops_total"),
-                    utilization=float("nan"),
-                    utilization_kernel=float("nan"),
+                    utilization=None,
+                    utilization_kernel=None,
                 )
             )
     return comparisons
@@ -228,10 +229,19 @@ def _mean(rows: pl.DataFrame, column: str) -> float:
     return float(np.mean(rows[column].cast(pl.Float64).to_numpy()))
 
 
-def print_table(comparisons: list[Comparison], console: Console) -> None:
-    """One line a flow, ours / the kernel's."""
+def print_table(comparisons: list[Comparison], console: Console, rtt: str = "srtt") -> None:
+    """One line a flow, ours / the kernel's; ``rtt`` is what its times are."""
     table = Table(title="Simulator / real kernel", title_justify="left")
-    for heading in ("case", "flow", "goodput Mbit/s", "diff", "mean srtt ms", "p95 srtt ms", "retransmits", "drops"):
+    for heading in (
+        "case",
+        "flow",
+        "goodput Mbit/s",
+        "diff",
+        f"mean {rtt} ms",
+        f"p95 {rtt} ms",
+        "retransmits",
+        "drops",
+    ):
         table.add_column(heading, justify="left" if heading in ("case", "flow") else "right", no_wrap=True)
     table.add_column("utilization", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
@@ -246,7 +256,7 @@ def print_table(comparisons: list[Comparison], console: Console) -> None:
             f"{row.p95_srtt_ms:.1f} / {row.p95_srtt_ms_kernel:.1f}",
             f"{row.retransmits:.0f} / {row.retransmits_kernel:.0f}",
             f"{row.drops:.0f} / {row.drops_kernel:.0f}",
-            "-" if isnan(row.utilization) else f"{row.utilization:.3f} / {row.utilization_kernel:.3f}",
+            "-" if row.utilization is None else f"{row.utilization:.3f} / {row.utilization_kernel:.3f}",
             "within" if not missed else "off: " + ", ".join(missed),
         )
     console.print(table)
@@ -322,7 +332,7 @@ def main() -> int:
     elif (truth / "cases.json").is_file():
         comparisons = compare_experiments(truth, args)
         if not args.json:
-            print_table(comparisons, console)
+            print_table(comparisons, console, "RTT")
     elif not judgements:
         print(f"no ground truth at {truth}: give its folder with --groundtruth", file=sys.stderr)
         return 2
