@@ -71,9 +71,10 @@ fn links() -> String {
         "Wi-Fi",
         "`wifi`: a link of Wi-Fi 5 between a station and an access point, in place of a wire. What the link's `loss` says is\n\
          the loss of single frames on the air, which are sent again. `wifi = {}` takes every default. The way back is on the\n\
-         same channel with the same parameters, unless `reverse` says otherwise. Its `queue` is by default mac80211's of a station: FQ-CoDel with 4096 lines, a quantum of\n\
-         300 bytes, 20 ms and 100 ms, and a `buffer` of 8192 packets. With `away`, a table of\n\
-         `every`, `for` and `from`, the station leaves its channel again and again, and packets wait for it in both directions. [Wi-Fi](../wifi.md) explains the model.",
+         same channel with the same parameters, unless `reverse` says otherwise. Its `queue` is by default mac80211's of\n\
+         a station: FQ-CoDel with 4096 lines, a quantum of 300 bytes, 20 ms and 100 ms, and a `buffer` of 8192 packets.\n\
+         With `away`, a table of `every`, `for` and `from`, the station leaves its channel again and again, and packets\n\
+         wait for it in both directions. [Wi-Fi](../wifi.md) explains the model.",
         &table(&all(&WIFI), ""),
     );
     section(

@@ -152,7 +152,7 @@ impl Bounds {
     }
 }
 
-/// Which packets the ACKs now arriving belong to.
+/// Which packets the ACKs now arriving belong to, in the order of the kernel's `enum bbr_ack_phase`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// None of a probe.

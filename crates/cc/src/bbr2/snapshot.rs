@@ -1,6 +1,6 @@
 //! The private state in the kernel's units.
 
-use super::model::{AckPhase, Bbr2, Mode, Phase};
+use super::model::{Bbr2, Mode, Phase};
 
 /// The private state of a [`Bbr2`] in the units of `struct bbr` of version 3, for comparing it with a kernel's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,19 +67,12 @@ pub struct Snapshot {
 
 impl Bbr2 {
     /// The private state.
-    #[expect(clippy::too_many_lines, reason = "a list, one line a field")]
     pub fn snapshot(&self) -> Snapshot {
         let saved = &self.bounds.saved;
         Snapshot {
             mode: self.mode,
             cycle: self.phase,
-            ack_phase: match self.probe.ack_phase {
-                AckPhase::Init => 0,
-                AckPhase::Refilling => 1,
-                AckPhase::Starting => 2,
-                AckPhase::Feedback => 3,
-                AckPhase::Stopping => 4,
-            },
+            ack_phase: self.probe.ack_phase as u32,
             min_rtt_us: self.min_rtt.rtt_us,
             min_rtt_stamp: self.min_rtt.stamp,
             probe_rtt_min_us: self.probe_rtt.recent.rtt_us,

@@ -148,7 +148,7 @@ fn call(controller: &mut dyn Controller, view: &View, control: &mut Control, row
     0
 }
 
-/// What both algorithms are compared by: window, credit, threshold, return value.
+/// What BBR v1 and CUBIC are compared by: window, credit, threshold, return value.
 fn answers(control: &Control, returned: u32) -> [u32; 4] {
     [control.cwnd, control.cwnd_cnt, control.ssthresh, returned]
 }
@@ -258,7 +258,7 @@ fn lines_of(path: &Path) -> impl Iterator<Item = String> {
     BufReader::new(GzDecoder::new(file)).lines().map(|line| line.expect("the recording is text"))
 }
 
-/// Replays a file and returns how many of its calls there were by mode (BBR) or by name (CUBIC).
+/// Replays a file and returns how many of its calls there were by mode (both versions of BBR) or by name (CUBIC).
 fn replay(path: &Path) -> HashMap<String, usize> {
     replay_lines(&path.file_name().unwrap_or_default().to_string_lossy(), lines_of(path))
 }

@@ -5,8 +5,9 @@
 //! random backoff (`backoff.rs`, `race.rs`), and who wins sends an aggregate of frames, which is answered by one
 //! Block-ACK (`exchange.rs`). What goes into it, and what waits in the device below the queue, is in `lane.rs`,
 //! `intake.rs` and `aggregate.rs`; which station a device serves next in `airtime.rs`; the receiver, which puts frames
-//! in order, in `reorder.rs`; when a station is away in `away.rs`; rates and durations in `phy.rs`; what can be chosen of a link in `parameters.rs`. Nothing
-//! goes through all stations: whatever changes says so, and is put in its place (`timetable.rs`).
+//! in order, in `reorder.rs`; when a station is away in `away.rs`; rates and durations in `phy.rs`; what can be chosen
+//! of a link in `parameters.rs`. Nothing goes through all stations: whatever changes says so, and is put in its place
+//! (`timetable.rs`).
 //!
 //! All stations hear each other: hidden nodes are left out. So are rate control, management frames and power saving
 //! (a station that is [`Away`] is away at given times), and what surrounds a transmission opportunity of several PPDUs:
