@@ -13,7 +13,8 @@ import pytest
 from conftest import Cli
 from dumbbell.check import criteria
 from dumbbell.check.criteria import LEVELS
-from dumbbell.check.evidence import evidence
+from dumbbell.check.dossier import picture
+from dumbbell.check.evidence import Evidence, Place, evidence
 from dumbbell.check.quantities import FUNCTIONS, Quantity
 
 PAGE = Path(__file__).parents[2] / "docs/evidence/README.md"
@@ -66,6 +67,25 @@ def test_a_verdict_follows_from_the_numbers_of_all_three(own: Path) -> None:
     assert other.verdict == "misses"
     assert other.missed[-1].words == ("2bdp",)
     assert other.missed[-1].beside["reno"] > 60
+
+
+def test_an_axis_of_numbers_that_differ_much_has_plain_labels_and_the_width_of_others(own: Path) -> None:
+    (criterion,) = criteria.read_criteria(own)
+    wide = {name: [Place(name, words, [[value]]) for words, value in numbers.items()] for name, numbers in {
+        "bbr": {("0.5bdp",): 18.0, ("2bdp",): 20.0},
+        "reno": {("0.5bdp",): 21.0, ("2bdp",): 300.0},
+        "cubic": {("0.5bdp",): 22.0, ("2bdp",): 650.0},
+    }.items()}  # fmt: skip
+    one = Evidence(criterion, "bbr", [place for places in wide.values() for place in places], "bbr", "")
+    figure = picture(one)
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    assert axes.get_xscale() == "log"
+    low, high = axes.get_xlim()
+    assert [tick.get_text() for tick in axes.get_xticklabels() if low <= tick.get_position()[0] <= high] == [
+        "20", "50", "100", "200", "500",
+    ]  # fmt: skip
+    assert figure.get_size_inches()[0] == pytest.approx(7.6)
 
 
 def test_a_second_build_gives_the_same_bytes_and_runs_nothing_again(own: Path, tmp_path: Path, dumbbell: Cli) -> None:

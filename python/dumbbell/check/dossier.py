@@ -18,6 +18,7 @@ from dumbbell import _core, storage
 from dumbbell.check.criteria import Measure
 from dumbbell.check.evidence import Evidence, Missed, Verdict
 from dumbbell.pages.writing import template
+from dumbbell.plots.axes import plain_log_ticks
 from dumbbell.plots.style import Look, Picture, appearance, caption, fitted, legend, looks
 from dumbbell.printable import printable
 from dumbbell.report import number
@@ -204,6 +205,7 @@ def picture(evidence: Evidence) -> Picture:
             positive = [value for value in finite if value > 0]
             if positive and len(positive) == len(finite) and max(positive) / min(positive) > WIDE:
                 axes.set_xscale("log")
+                plain_log_ticks(axes)
             else:
                 axes.set_xlim(left=min(0.0, *finite) if finite else 0.0)
             axes.set_xlabel(caption(measure.title))
