@@ -152,6 +152,23 @@ def test_what_cannot_be_is_refused_by_its_name(
 
 
 @pytest.mark.real_time
+@pytest.mark.parametrize(
+    ("flow", "limit"),
+    [
+        ({"transport": {"profile": "tcp", "receive_window": "16KiB"}}, "receive_window"),
+        ({"transport": {"profile": "tcp", "send_buffer": "4KiB"}}, "send_buffer"),
+        ({"rate": "1mbit"}, "application"),
+        ({}, "link"),
+    ],
+)
+def test_the_kernel_tells_what_limits_a_flow(flow: dict[str, Any], limit: str) -> None:
+    path = SCENARIO["path"] | ({"rate": "100mbit"} if limit != "link" else {})
+    result = run(SCENARIO | {"path": path, "flows": [{"cc": "cubic"} | flow]})
+    samples = result.series.to_polars().filter(pl.col("t_s") > 0.5)["limited_by"]
+    assert (samples == limit).sum() > samples.len() / 2, samples.value_counts().rows()
+
+
+@pytest.mark.real_time
 def test_a_void_run_is_kept_aside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     result = run(SCENARIO)
     assert result.meta.certificate is not None

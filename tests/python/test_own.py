@@ -93,11 +93,10 @@ def mine(folder: Path, text: str = MINE) -> Path:
 
 
 def columns(table: db.Table) -> pl.DataFrame:
-    """What does not depend on the name of an algorithm or on what it lets be observed."""
+    """What does not depend on the name of an algorithm or on what it lets be observed, its phase included."""
     frame = table.to_polars()
-    return frame.select(
-        name for name in frame.columns if not name.startswith("cc_") and name not in ("cc", "algorithm", "mode")
-    )
+    named = ("cc", "algorithm", "mode", "limited_by")
+    return frame.select(name for name in frame.columns if not name.startswith("cc_") and name not in named)
 
 
 # -- twins ------------------------------------------------------------------------------------------------------------

@@ -35,9 +35,10 @@ def curve() -> db.SweepResult:
 
 def test_the_overview_has_units_on_every_axis_and_one_entry_an_algorithm(result: db.Result) -> None:
     picture = result.plot.overview()
-    assert len(picture.axes) == 4
+    assert len(picture.axes) == 5
     assert all("(" in label for label in labels(picture))
-    assert entries(picture) == ["cubic", "bbr", "in flight"]
+    assert entries(picture)[:3] == ["cubic", "bbr", "in flight"]
+    assert {"full link", "slow start"} <= set(entries(picture)[3:])
 
 
 def test_the_overview_draws_the_samples_that_were_recorded(result: db.Result) -> None:
@@ -207,7 +208,7 @@ def test_a_legend_names_the_algorithm_also_of_flows_with_labels_of_their_own(tmp
     expected = ["first (bbr)", "late (bbr)", "first (cubic)", "late (cubic)"]
     assert entries(sweep.plot.tradeoff()) == expected
     overview = sweep.plot.overview()
-    assert [entry.split(", ")[0] for entry in entries(overview)] == [*expected, "in flight"]
+    assert [entry.split(", ")[0] for entry in entries(overview)][:5] == [*expected, "in flight"]
     assert overview.legends[0].get_title().get_text() == "the first of 2 repetitions"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.patches import StepPatch
 from numpy.typing import NDArray
 
 import dumbbell as db
@@ -83,6 +84,24 @@ def test_the_overview_of_a_run_draws_the_queue_and_means_of_rates(world: db.Resu
         _, y = drawn(rate, flow)
         expected = in_unit_of(rate.get_ylabel(), "received_mbps", of_flow(world, flow, "received_mbps"))
         assert float(np.mean(y)) == pytest.approx(float(np.mean(expected)), rel=0.02)
+
+
+def test_the_band_of_the_overview_has_the_shares_of_what_limits_each_flow(world: db.Result) -> None:
+    axes = axes_of(ResultPlots(world).overview(), "limited by")
+    for flow in range(2):
+        samples = of_flow(world, flow, "limited_by")
+        # The first flow is on top.
+        place = 1 - flow
+        found: dict[str, float] = {}
+        for patch in axes.patches:
+            row, _, limit = str(patch.get_label()).partition(": ")
+            if row == str(place) and isinstance(patch, StepPatch):
+                values, edges, baseline = patch.get_data()
+                found[limit] = float(np.sum((values - baseline) * np.diff(edges)) / (edges[-1] - edges[0]))
+                assert edges[-1] == pytest.approx(of_flow(world, flow, "t_s").max())
+        assert sum(found.values()) == pytest.approx(1)
+        for limit, count in samples.value_counts().iter_rows():
+            assert found[limit] == pytest.approx(count / samples.len(), abs=0.02), limit
 
 
 @pytest.mark.parametrize(

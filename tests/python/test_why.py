@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 import dumbbell as db
 from conftest import Cli
 from dumbbell import why
-from dumbbell.why import words
+from dumbbell.columns import columns
+from dumbbell.plots import limits as band
+from dumbbell.why import limits, words
+from dumbbell.why.setup import Setup
 
 PATH: dict[str, Any] = {"rate": "50mbit", "rtt": "40ms"}
 
@@ -111,6 +115,26 @@ PLANTED: list[tuple[str, dict[str, Any], str]] = [
         "the target of codel at home, which is below a burst",
     ),
     ("random loss", experiment({"loss": "1%"}, CUBIC), "random loss"),
+    (
+        "pauses of the application",
+        experiment({}, CUBIC | {"rate": {"steps": [["0s", "50mbit"], ["1s", "0bit"]], "repeat": "2s"}}),
+        "its application",
+    ),
+    ("a buffer far below the BDP", experiment({"buffer": "0.05bdp"}, CUBIC), "a small buffer"),
+    (
+        "a delayed ACK",
+        experiment({"rtt": "4ms"}, CUBIC | {"bytes": "60kB"} | transport(initial_cwnd=1, quick_acks=0,
+                   delayed_ack_min="200ms"), duration="3s"),
+        "delayed ACKs",
+    ),
+    ("pacing off", experiment({"rate": "100mbit", "rtt": "100ms", "buffer": "12packets"}, {"cc": "bbr"}
+                              | transport(pacing="off")), "bursts"),
+    ("a tiny send buffer", experiment({}, CUBIC | transport(send_buffer="8KiB")), "the send buffer"),
+    (
+        "a shallow threshold of marks",
+        experiment({"queue": {"kind": "threshold", "threshold": "2packets"}}, {"cc": "dctcp"}),
+        "threshold of bottleneck",
+    ),
     ("nothing but the network", experiment({}, CUBIC), "the capacity of bottleneck"),
 ]  # fmt: skip
 
@@ -132,6 +156,52 @@ def test_a_planted_cause_is_named_first_and_the_run_without_it_is_faster(planted
 
     assert goodput(without) > 1.01 * goodput(result)
     assert first.gain.low > 0 or not first.gain.has_width
+
+
+LIMITED: list[tuple[str, dict[str, Any], str, float]] = [
+    ("receive window", experiment({}, CUBIC | transport(receive_window="64KiB")), "receive_window", 0.9),
+    (
+        "flow control",
+        experiment({}, CUBIC | {"transport": {"profile": "quic", "receive_window": "64KiB"}}),
+        "receive_window",
+        0.9,
+    ),
+    ("application", experiment({}, {"cc": "bbr", "rate": "3mbit"}), "application", 0.9),
+    (
+        "application over QUIC",
+        experiment({}, {"cc": "bbr", "rate": "3mbit", "transport": "quic"}),
+        "application",
+        0.9,
+    ),
+    ("send buffer", experiment({}, CUBIC | transport(send_buffer="8KiB")), "send_buffer", 0.5),
+    ("window", experiment({"loss": "1%"}, CUBIC), "cwnd", 0.7),
+    ("pacing", experiment({"rate": {"steps": [["0s", "10mbit"], ["3s", "100mbit"]]}}, {"cc": "bbr"}, duration="4s",
+                          warmup="3s"), "pacing", 0.3),
+    ("link", experiment({}, CUBIC), "link", 0.8),
+    ("link under BBR", experiment({}, {"cc": "bbr"}), "link", 0.8),
+    ("link over QUIC", experiment({"rate": "1mbit"}, CUBIC | {"transport": "quic"}), "link", 0.8),
+    ("timeouts of outages", experiment({"rate": {"steps": [["0s", "20mbit"], ["1s", "0bit"], ["5s", "20mbit"]],
+                                                 "repeat": "6s"}}, CUBIC), "timeout", 0.5),
+    ("start", experiment({"rate": "1gbit", "rtt": "200ms"}, CUBIC | {"bytes": "3MB"}), "slow_start", 0.5),
+    ("TCP small queues", experiment({"rate": "20mbit"}, CUBIC | transport(completion="wire",
+                                    limit_output_bytes=10000), duration="5s"), "host_queue", 0.3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "limit", "share"), [row[1:] for row in LIMITED], ids=[row[0] for row in LIMITED])
+def test_samples_say_what_limits_a_flow(document: dict[str, Any], limit: str, share: float) -> None:
+    setup = Setup(db.run(document))
+    found = limits.shares(setup, setup.subjects[0])
+    assert next(iter(found)) == limit, found
+    assert found[limit] > share
+    assert sum(found.values()) == pytest.approx(1)
+    assert f"{limits.WORDS[limit]} in " in (limits.sentence(found) or "")
+
+
+def test_everything_that_may_limit_a_flow_has_words_and_a_look() -> None:
+    meaning = next(column.meaning for column in columns() if column.name == "limited_by")
+    listed = meaning.partition(": ")[2].partition(", if")[0]
+    assert set(limits.WORDS) == set(band.LOOKS) == set(re.findall(r"[a-z_]+", listed)) - {"or"}
 
 
 def test_what_was_tried_and_is_no_cause_is_told(dumbbell: Cli, tmp_path: Path) -> None:

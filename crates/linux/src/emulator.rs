@@ -20,7 +20,7 @@ use crate::seen::{Flow, FlowSeen, Seen};
 use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
-use dumbbell_network::{Agenda, Entry, Hop, Routes, for_each_link, media, report, slowest_link};
+use dumbbell_network::{Agenda, Entry, Hop, LinkWatch, Routes, for_each_link, media, report, slowest_link};
 use dumbbell_path::{Class, Media, Offer};
 use dumbbell_results::{LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
@@ -79,7 +79,7 @@ pub struct Emulator<'a> {
     looks: Looks,
     measured: (Time, Time),
     is_measuring: bool,
-    departed: Vec<u64>,
+    watch: LinkWatch,
     recorder: Recorder,
     links: Vec<LinkSummary>,
     /// What had been seen of the flows when the run was over; empty before.
@@ -124,7 +124,7 @@ impl<'a> Emulator<'a> {
             clock,
             devices,
             agenda: Agenda::new(media.len(), Time::NEVER),
-            departed: vec![0; entries.len()],
+            watch: LinkWatch::new(entries.len()),
             media,
             entries,
             routes,
@@ -431,12 +431,13 @@ impl<'a> Emulator<'a> {
 
     fn sample(&mut self, now: Time) {
         if let Some(interval) = self.recorder.begin() {
-            let (recorder, departed) = (&mut self.recorder, &mut self.departed);
-            let mut index = 0;
-            for_each_link(&mut self.media, &self.entries, |medium, port| {
-                recorder.link(now, index, report::link_sample(medium, port, now, interval, &mut departed[index]));
-                index += 1;
+            let recorder = &mut self.recorder;
+            self.watch.sample(&mut self.media, &self.entries, (now, interval), |index, sample| {
+                recorder.link(now, index, sample);
             });
+            for (link, is_full) in self.shared.full_links.iter().enumerate() {
+                is_full.store(self.watch.is_full(link), Ordering::Relaxed);
+            }
             self.settle_all();
         }
         self.looks.sample = self.recorder.next(Time::ZERO + self.scenario.duration);

@@ -14,6 +14,7 @@ mod header;
 mod host;
 mod kernel;
 mod lateness;
+mod limits;
 mod meter;
 mod netlink;
 mod packet;
@@ -103,15 +104,18 @@ struct Shared {
     /// Memory that the samples of flows take.
     sampled_bytes: AtomicU64,
     flows: Vec<FlowShared>,
+    /// Which links were full when they were sampled last.
+    full_links: Vec<AtomicBool>,
 }
 
 impl Shared {
-    fn new(flows: Vec<FlowShared>) -> Shared {
+    fn new(flows: Vec<FlowShared>, links: usize) -> Shared {
         Shared {
             is_over: AtomicBool::new(false),
             promptness: Promptness::default(),
             sampled_bytes: AtomicU64::new(0),
             flows,
+            full_links: (0..links).map(|_| AtomicBool::new(false)).collect(),
         }
     }
 }
@@ -124,6 +128,8 @@ struct FlowShared {
     /// Nanoseconds; when the connection attempt began.
     started_at: AtomicU64,
     is_established: AtomicBool,
+    /// The application writes, and waits for room in the send buffer if there is none.
+    is_writing: AtomicBool,
     /// Payload that the receiving application has read.
     delivered_bytes: AtomicU64,
     /// IP bytes of data packets that were handed to the receiving host.
@@ -139,6 +145,7 @@ impl FlowShared {
         FlowShared {
             started_at: AtomicU64::new(0),
             is_established: AtomicBool::new(false),
+            is_writing: AtomicBool::new(false),
             delivered_bytes: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
             readable_since: AtomicU64::new(NOTHING),
@@ -170,7 +177,7 @@ pub fn run_watched(
     let (own, reports) = bpf::OwnAlgorithms::load(scenario)?;
     let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &own.kernel_names(scenario, side)));
     let hosts = [sender?, receiver?];
-    let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect());
+    let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect(), scenario.links.len());
     let is_light = is_light(scenario);
     let machine_before = certificate::Machine::now();
     let clock = Clock::starting_in(LEAD);

@@ -2,11 +2,13 @@
 
 use crate::bpf::{self, Report, Reports};
 use crate::clock::Clock;
+use crate::limits::{Known, limit};
 use crate::sys;
 use crate::tcp_info::{BbrInfo, TcpInfo};
 use crate::{Shared, rights};
 use dumbbell_results::{FlowSample, Recorder};
 use dumbbell_scenario::{Flow, Scenario};
+use dumbbell_transport::Pacing;
 use dumbbell_units::{Duration, Time};
 use rustix::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -48,8 +50,9 @@ pub struct Sampler<'a> {
     clock: Clock,
     shared: &'a Shared,
     recorder: Recorder,
-    /// Bytes delivered and arrived at the sample before.
+    /// Bytes delivered and arrived at the sample before, and what the kernel told then.
     last: Vec<(u64, u64)>,
+    told: Vec<TcpInfo>,
     insights: Vec<Insight>,
     reports: Option<Reports>,
 }
@@ -102,6 +105,7 @@ impl<'a> Sampler<'a> {
             shared,
             recorder: Recorder::new(interval, names),
             last: vec![(0, 0); sockets.len()],
+            told: vec![TcpInfo::default(); sockets.len()],
             insights,
             reports,
         }
@@ -181,7 +185,14 @@ impl<'a> Sampler<'a> {
             let mode = bbr.as_ref().map(BbrInfo::mode).or_else(|| report.map(Report::mode)).unwrap_or_default();
             let counted = (state.delivered_bytes.load(Ordering::Relaxed), state.received_bytes.load(Ordering::Relaxed));
             let last = std::mem::replace(&mut self.last[index], counted);
-            let sample = flow_sample(&info, mode, counted, last, interval);
+            let before = std::mem::replace(&mut self.told[index], info);
+            let flow = &self.scenario.flows[index];
+            let is_full = flow.forward.iter().any(|&link| self.shared.full_links[link].load(Ordering::Relaxed));
+            let is_paced = !mode.is_empty() || flow.transport.pacing == Pacing::On;
+            let is_writing = state.is_writing.load(Ordering::Relaxed);
+            let limit = limit(&Known { before: &before, info: &info, interval, mode, is_paced, is_writing, is_full });
+            let counted = flow_sample(&info, counted, last, interval);
+            let sample = FlowSample { mode, limited_by: limit.name(), ..counted };
             self.recorder.flow(due, index, sample, |values| {
                 if let Some(bbr) = bbr {
                     let min_rtt_ms =
@@ -206,7 +217,6 @@ impl<'a> Sampler<'a> {
 
 fn flow_sample(
     info: &TcpInfo,
-    mode: &'static str,
     (delivered_bytes, received_bytes): (u64, u64),
     (last_delivered, last_received): (u64, u64),
     interval: Duration,
@@ -230,7 +240,7 @@ fn flow_sample(
         sacked_out: info.sacked,
         packets_out: info.unacked,
         ca_state: state_name(info.ca_state),
-        mode,
+        ..FlowSample::default()
     }
 }
 

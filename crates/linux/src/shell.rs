@@ -64,7 +64,7 @@ pub fn shell(
     };
     let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &[]));
     let hosts = [sender?, receiver?];
-    let shared = Shared::new(network.flows.iter().map(|_| FlowShared::new()).collect());
+    let shared = Shared::new(network.flows.iter().map(|_| FlowShared::new()).collect(), network.links.len());
     let clock = Clock::starting_in(LEAD);
     let devices = [&hosts[0].device, &hosts[1].device];
     let max_memory = bounds.max_memory;

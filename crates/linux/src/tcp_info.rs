@@ -17,12 +17,18 @@ pub struct TcpInfo {
     pub sacked: u32,
     pub lost: u32,
     pub retrans: u32,
+    /// Since data was sent.
+    pub last_data_sent_ms: u32,
+    /// Since an ACK came.
+    pub last_ack_ms: u32,
     pub rtt_us: u32,
     pub ssthresh: u32,
     pub cwnd: u32,
     pub total_retrans: u32,
     /// Bytes per second.
     pub pacing_rate: u64,
+    /// Written, and not sent once.
+    pub notsent_bytes: u32,
     pub min_rtt_us: u32,
     pub data_segs_out: u32,
     /// Bytes per second.
@@ -53,11 +59,14 @@ impl TcpInfo {
             sacked: word(28),
             lost: word(32),
             retrans: word(36),
+            last_data_sent_ms: word(44),
+            last_ack_ms: word(56),
             rtt_us: word(68),
             ssthresh: word(76),
             cwnd: word(80),
             total_retrans: word(100),
             pacing_rate: long(104),
+            notsent_bytes: word(144),
             min_rtt_us: word(148),
             data_segs_out: word(156),
             delivery_rate: long(160),

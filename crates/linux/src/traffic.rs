@@ -6,7 +6,7 @@
 
 use crate::clock::Clock;
 use crate::host::{Side, place};
-use crate::{NOTHING, Shared, rights, sys};
+use crate::{FlowShared, NOTHING, Shared, rights, sys};
 use dumbbell_results::Histogram;
 use dumbbell_units::{Duration, Time};
 use rustix::fd::{AsFd, OwnedFd};
@@ -92,16 +92,16 @@ pub fn send_all(
     state.is_established.store(true, Ordering::Release);
     // A connection that ends early shows in what was delivered.
     let _ = match application.rate {
-        None => write_at_once(socket, application),
-        Some(rate) => write_paced(socket, application, rate, clock, shared),
+        None => write_at_once(socket, application, state),
+        Some(rate) => write_paced(socket, application, rate, clock, (shared, state)),
     };
 }
 
-fn write_at_once(socket: &OwnedFd, application: Application) -> io::Result<()> {
+fn write_at_once(socket: &OwnedFd, application: Application, state: &FlowShared) -> io::Result<()> {
     let Some(mut left) = application.bytes else {
         let data = vec![0; WRITE];
         loop {
-            write(socket, &data)?;
+            write(socket, &data, state)?;
         }
     };
     // Whole segments.
@@ -109,13 +109,19 @@ fn write_at_once(socket: &OwnedFd, application: Application) -> io::Result<()> {
     let data = vec![0; WRITE / mss * mss];
     while left > 0 {
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(data.len());
-        left -= write(socket, &data[..length])? as u64;
+        left -= write(socket, &data[..length], state)? as u64;
     }
     Ok(())
 }
 
 /// Writes whenever the application has something. What does not fill a segment waits for the next write.
-fn write_paced(socket: &OwnedFd, application: Application, rate: u64, clock: Clock, shared: &Shared) -> io::Result<()> {
+fn write_paced(
+    socket: &OwnedFd,
+    application: Application,
+    rate: u64,
+    clock: Clock,
+    (shared, state): (&Shared, &FlowShared),
+) -> io::Result<()> {
     let mss = application.mss as usize;
     let write_bytes = application.write.unwrap_or(u64::from(application.mss));
     let interval = Duration::from_nanos(write_bytes.saturating_mul(8 * 1_000_000_000) / rate.max(1));
@@ -137,7 +143,7 @@ fn write_paced(socket: &OwnedFd, application: Application, rate: u64, clock: Clo
             let written = match send(socket, unwritten, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Err(Errno::INTR) => 0,
                 Err(Errno::AGAIN) => {
-                    let written = write(socket, unwritten)?;
+                    let written = write(socket, unwritten, state)?;
                     taken_at = clock.now();
                     written
                 }
@@ -150,13 +156,17 @@ fn write_paced(socket: &OwnedFd, application: Application, rate: u64, clock: Clo
     Ok(())
 }
 
-fn write(socket: &OwnedFd, data: &[u8]) -> io::Result<usize> {
-    loop {
+/// Waits for room in the send buffer.
+fn write(socket: &OwnedFd, data: &[u8], state: &FlowShared) -> io::Result<usize> {
+    state.is_writing.store(true, Ordering::Relaxed);
+    let written = loop {
         match send(socket, data, SendFlags::NOSIGNAL) {
             Err(Errno::INTR) => {}
-            other => return Ok(other?),
+            other => break other,
         }
-    }
+    };
+    state.is_writing.store(false, Ordering::Relaxed);
+    Ok(written?)
 }
 
 /// Accepts and reads.

@@ -8,7 +8,7 @@ use dumbbell_units::{Duration, Time};
 
 /// A port of a medium at `now`, `interval` after the sample before. `departed` holds the bytes that had left it then,
 /// and those that have left it now when this returns.
-pub fn link_sample<P: Packet>(
+pub(crate) fn link_sample<P: Packet>(
     medium: &mut dyn Medium<P>,
     port: Port,
     now: Time,

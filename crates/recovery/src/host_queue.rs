@@ -94,6 +94,12 @@ impl HostQueue {
         self.is_throttled
     }
 
+    /// Whether it held the sender back when that was asked last.
+    #[inline]
+    pub fn is_throttled(&self) -> bool {
+        self.is_throttled
+    }
+
     /// When a throttled sender may try again; [`Time::NEVER`] when none is.
     #[inline]
     pub fn wake_at(&self) -> Time {

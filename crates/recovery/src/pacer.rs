@@ -39,6 +39,12 @@ impl Pacer {
         self.is_blocked
     }
 
+    /// Whether it held the sender back when that was asked last.
+    #[inline]
+    pub fn is_blocked(&self) -> bool {
+        self.is_blocked
+    }
+
     /// The earlier of `timer` and of when a sender that was held back may go on.
     #[inline]
     pub fn wake_by(&self, timer: Time) -> Time {

@@ -51,6 +51,8 @@ pub struct FlowSample {
     pub ca_state: &'static str,
     /// The controller's phase, empty for controllers without phases.
     pub mode: &'static str,
+    /// What keeps the sender from sending more.
+    pub limited_by: &'static str,
 }
 
 /// A link at one instant.
@@ -138,6 +140,12 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
 pub(crate) const FLOW_STATES: &[Declared<Row<FlowSample>>] = &[
     Declared::name("ca_state", "State of the sender: open, disorder, cwr, recovery or loss.", |r| r.sample.ca_state),
     Declared::name("mode", "Phase of the controller; empty for controllers without phases.", |r| r.sample.mode),
+    Declared::name(
+        "limited_by",
+        "What keeps the sender from sending more: application, send_buffer, nagle, receive_window, host_queue, timeout, \
+         recovery, probe_rtt, slow_start, cwnd, pacing, or link, if a link on the way is full.",
+        |r| r.sample.limited_by,
+    ),
 ];
 
 /// What a value is that a controller lets be observed.
@@ -407,12 +415,12 @@ mod tests {
         for _ in 0..64 {
             recorder.flow(Time::ZERO, 0, FlowSample::default(), |_| {});
         }
-        // A flow: 17 numbers and one of its controller's own, its index, and two names.
-        assert_eq!(recorder.memory(), 64 * (18 * 8 + 4 + 2 * 4));
+        // A flow: 17 numbers and one of its controller's own, its index, and three names.
+        assert_eq!(recorder.memory(), 64 * (18 * 8 + 4 + 3 * 4));
         for _ in 0..64 {
             recorder.link(Time::ZERO, 0, LinkSample::default());
         }
-        assert_eq!(recorder.memory(), 64 * (18 * 8 + 4 + 2 * 4) + 64 * (6 * 8 + 4));
+        assert_eq!(recorder.memory(), 64 * (18 * 8 + 4 + 3 * 4) + 64 * (6 * 8 + 4));
         recorder.take();
         assert_eq!(recorder.memory(), 0);
     }

@@ -248,6 +248,7 @@ fn a_flow_at_an_instant() {
         packets_out: 25,
         ca_state: "recovery",
         mode: "drain",
+        limited_by: "pacing",
     };
     let mut recorder = Recorder::new(Some(ms(10)), [vec!["bw"], vec!["bw"]].into_iter());
     assert_eq!(recorder.begin(), Some(ms(10)));
@@ -278,6 +279,7 @@ fn a_flow_at_an_instant() {
             ("cc_bw", "0.5"),
             ("ca_state", "recovery"),
             ("mode", "drain"),
+            ("limited_by", "pacing"),
         ],
     );
 }

@@ -143,6 +143,7 @@ impl Endpoints {
                 controller: sender.controller(),
                 sample: sender.last_sample(),
                 stats: sender.stats(),
+                held_by: sender.held_by(),
             }),
             Endpoints::Other(ends) => ends.near.report().sending,
         }

@@ -3,12 +3,11 @@
 use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
 use dumbbell_cc::{CaState, Control, RateSample, View};
-use dumbbell_network::report::link_sample;
-use dumbbell_network::{Entry, for_each_link};
+use dumbbell_network::{Entry, LinkWatch};
 use dumbbell_path::Media;
 use dumbbell_results::{DatagramSummary, FlowSample, FlowSummary, Recorder};
 use dumbbell_scenario::{Flow as Spec, Scenario};
-use dumbbell_transport::Sending;
+use dumbbell_transport::{Limit, Sending};
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
@@ -24,36 +23,35 @@ pub(crate) struct LinkView<'a> {
     pub media: &'a mut Media<Packet>,
     /// Where each of them is entered.
     pub entries: &'a [Entry],
-    /// Bytes that had left each of them at the sample before.
-    pub departed: &'a mut [u64],
+    pub watch: &'a mut LinkWatch,
 }
 
 /// Takes the sample that is due.
 pub(crate) fn sample<'f>(
     recorder: &mut Recorder,
+    scenario: &Scenario,
     now: Time,
     flows: impl Iterator<Item = &'f mut Flow>,
     links: LinkView<'_>,
 ) {
     let Some(interval) = recorder.begin() else { return };
+    let LinkView { media, entries, watch } = links;
+    watch.sample(media, entries, (now, interval), |index, sample| recorder.link(now, index, sample));
     for (index, flow) in flows.enumerate() {
-        if !matches!(flow.phase, Phase::Waiting | Phase::Connecting) {
-            let counted = counted(flow, interval);
-            let Some(sending) = flow.ends.sending() else {
-                recorder.flow(now, index, counted, |_| {});
-                continue;
-            };
-            recorder.flow(now, index, flow_sample(&sending, counted), |values| {
-                sending.controller.observe(sending.view, sending.control, values);
-            });
+        if matches!(flow.phase, Phase::Waiting | Phase::Connecting) {
+            continue;
         }
+        let counted = counted(flow, interval);
+        let Some(sending) = flow.ends.sending() else {
+            recorder.flow(now, index, counted, |_| {});
+            continue;
+        };
+        let limit = sending.limit(now).on(scenario.flows[index].forward.iter().any(|&link| watch.is_full(link)));
+        let sample = FlowSample { limited_by: limit.name(), ..flow_sample(&sending, counted) };
+        recorder.flow(now, index, sample, |values| {
+            sending.controller.observe(sending.view, sending.control, values);
+        });
     }
-    let mut index = 0;
-    let LinkView { media, entries, departed } = links;
-    for_each_link(media, entries, |medium, port| {
-        recorder.link(now, index, link_sample(medium, port, now, interval, &mut departed[index]));
-        index += 1;
-    });
 }
 
 /// What is counted of a flow, whatever governs it.
@@ -71,6 +69,7 @@ fn counted(flow: &mut Flow, interval: Duration) -> FlowSample {
         sent: stats.sent_segments,
         retransmits: stats.retransmitted_segments,
         rtt_us: rtt.and_then(|rtt| i64::try_from(rtt.as_micros()).ok()),
+        limited_by: Limit::Application.name(),
         ..FlowSample::default()
     }
 }

@@ -253,7 +253,7 @@ def _quantity(table: _Table, is_text: bool = False) -> Quantity:
         table.refuse("quantity", "only a window has a duration: during, or from and until")
     if is_text and text not in TEXTS:
         table.refuse(
-            "quantity", f"only mode and ca_state are texts; for numbers the relation is one of {' '.join(NUMBERS)}"
+            "quantity", f"only {', '.join(TEXTS)} are texts; for numbers the relation is one of {' '.join(NUMBERS)}"
         )
     if not is_text and not expression.is_number:
         table.refuse("quantity", f"this is a text; relations of texts are {' and '.join(WORDS)}")

@@ -21,7 +21,7 @@ DURATION = "duration"
 FLOW = "flow"
 """``flow.NAME`` is a column of the table of flows, over the whole run."""
 
-TEXTS = ("mode", "ca_state")
+TEXTS = ("mode", "ca_state", "limited_by")
 """Columns of the series that are texts."""
 
 _ARITHMETIC: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {

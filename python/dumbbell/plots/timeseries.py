@@ -18,6 +18,7 @@ from dumbbell.inference import FloatArray
 from dumbbell.plots.axes import label_of, vertical
 from dumbbell.plots.capacity import capacity_over_time
 from dumbbell.plots.fit import REFERENCE
+from dumbbell.plots.limits import band
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, fitted, ink, legend, looks, named, one_panel, small
 
 if TYPE_CHECKING:
@@ -44,14 +45,15 @@ class _Line:
 
 
 def overview(results: Sequence[Result], names: Sequence[str] = ("",), title: str = "") -> Picture:
-    """Throughput, RTT, bottleneck queue, and cwnd with in-flight data against the BDP, on one time axis.
+    """Throughput, RTT, bottleneck queue, cwnd with in-flight data against the BDP, and what limits flows, over time.
 
     Several runs of the same path lie over each other; ``names``, one a run, tell flows of the same label apart. Where
     the bottleneck's rate changes, an area behind the rates shows it.
     """
     lines = _lines(results, names, OVERVIEW)
-    with fitted(7.2, 8.2, panels=4) as figure:
-        column = figure.subplots(4, 1, sharex=True, height_ratios=HEIGHTS)
+    heights = _heights(lines)
+    with fitted(7.2, 8.2 + 0.4 * len(heights[4:]), panels=len(heights)) as figure:
+        column = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         offered = _draw_overview(column, results, lines)
         legend(figure, [*_handles(lines), _in_flight(), *offered], title or None)
     return figure
@@ -62,16 +64,19 @@ def overviews(results: Sequence[Result], names: Sequence[str], title: str = "") 
     lines = [_lines([result], [""], OVERVIEW) for result in results]
     flows = looks([(line.algorithm, line.label) for own in lines for line in own])
     lines = [[replace(line, look=flows[line.algorithm, line.label]) for line in own] for own in lines]
-    with fitted(3.4 * len(results) + 0.8, 8.2, panels=4) as figure:
-        grid = figure.subplots(4, len(results), sharex=True, sharey="row", height_ratios=HEIGHTS, squeeze=False)
+    heights = max((_heights(own) for own in lines), key=len)
+    with fitted(3.4 * len(results) + 0.8, 8.2 + 0.4 * len(heights[4:]), panels=len(heights)) as figure:
+        share: dict[str, Any] = {"sharex": True, "sharey": "row", "squeeze": False}
+        grid = figure.subplots(len(heights), len(results), height_ratios=heights, **share)
         offered: list[Patch] = []
         for column, result, own, name in zip(grid.T, results, lines, names, strict=True):
-            offered = _draw_overview(column, [result], own) or offered
+            offered += _draw_overview(column, [result], own)
             column[0].set_title(caption(name), fontsize=small())
         for axes in grid[:, 1:].flat:
             axes.set_ylabel("")
         handles = {handle.get_label(): handle for own in lines for handle in _handles(own)}
-        legend(figure, [*handles.values(), _in_flight(), *offered], title or None)
+        others = {patch.get_label(): patch for patch in offered}
+        legend(figure, [*handles.values(), _in_flight(), *others.values()], title or None)
     return figure
 
 
@@ -79,7 +84,16 @@ OVERVIEW = ("received_mbps", "srtt_ms", "cwnd", "inflight")
 """The columns that an overview shows."""
 
 HEIGHTS = (1.1, 1, 0.8, 1.2)
-"""Of its panels."""
+"""Of its panels without the band."""
+
+
+def _heights(lines: Sequence[_Line]) -> tuple[float, ...]:
+    """Of all panels; results of an earlier version do not say what limits flows."""
+    rows = 1 if len(lines) >= CROWD else len(lines)
+    return (*HEIGHTS, 0.25 + 0.15 * rows) if any(_LIMIT in line.samples for line in lines) else HEIGHTS
+
+
+_LIMIT = "limited_by"
 
 
 def _in_flight() -> Line2D:
@@ -87,8 +101,8 @@ def _in_flight() -> Line2D:
 
 
 def _draw_overview(panels: Sequence[Axes], results: Sequence[Result], lines: list[_Line]) -> list[Patch]:
-    """Draws into four panels below each other, and returns the entries of what is no line."""
-    rate, rtt, queue, window = panels
+    """Draws into panels below each other, and returns the entries of what is no line."""
+    rate, rtt, queue, window = panels[:4]
     _, link = _bottleneck(results[0])
     offered = _draw_capacity(rate, results[0])
     _draw(rate, lines, "received_mbps", points=RATE_POINTS)
@@ -117,8 +131,21 @@ def _draw_overview(panels: Sequence[Axes], results: Sequence[Result], lines: lis
         axes.set_ylim(bottom=0)
         axes.margins(x=0)
     window.set_xlim(left=0)
-    window.set_xlabel("time (s)")
+    for limits in panels[4:]:
+        offered += band(limits, _rows_of_band(lines))
+        limits.set_ylabel("limited by\n(share)")
+    panels[-1].set_xlabel("time (s)")
     return offered
+
+
+def _rows_of_band(lines: Sequence[_Line]) -> list[tuple[str, pl.DataFrame]]:
+    """A row a flow, or one for all of many."""
+    import polars as pl
+
+    parts = [(line.label, line.samples.select("t_s", _LIMIT)) for line in lines if _LIMIT in line.samples]
+    if len(parts) < CROWD:
+        return parts
+    return [("all", pl.concat([samples for _, samples in parts]).sort("t_s", maintain_order=True))]
 
 
 def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
@@ -205,7 +232,8 @@ def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[st
     for result, flows in zip(results, flows_of, strict=True):
         if not len(result.series):
             raise ValueError("this run recorded no time series; set record.series = true in the experiment")
-        parts = by_flow(result, ("t_s", *columns))
+        extra = [_LIMIT] if columns is OVERVIEW and _LIMIT in result.series.columns else []
+        parts = by_flow(result, ("t_s", *columns, *extra))
         lines += [_Line(*kind, chosen[kind], until_the_end(part)) for kind, part in zip(flows, parts, strict=True)]
     return lines
 

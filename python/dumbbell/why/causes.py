@@ -25,6 +25,9 @@ UNLIMITED = "unlimited"
 OFTEN_USED = 0.5
 """A way back that is used less, and drops nothing, holds no ACK up for long."""
 
+FEW_ACKS = 2.0
+"""Where more ACKs than these are on their way the next one comes before a timer expires."""
+
 OUTAGE_MS = 200.0
 """A pause of a trace from this length on is an outage: a sender's shortest timeout."""
 
@@ -340,6 +343,16 @@ def _jitter(setup: Setup, subject: Subject) -> Iterator[Cause]:
         yield Cause("jitter", f"delays vary by {_listed(amounts)}", own)
 
 
+def _delayed_acks(setup: Setup, subject: Subject) -> Iterator[Cause]:
+    inflight = [float(packets) for packets in _series(setup, subject, "inflight") if packets]
+    every = max(int(block["transport"].get("ack_every", 1)) for block in setup.blocks(subject))
+    if every > 1 and inflight and (median := float(np.median(inflight))) <= FEW_ACKS * every:
+        shown = f"an ACK waits for {every} packets or its timer, and {number(median)} are in flight in the median"
+        yield Cause(
+            "delayed ACKs, for which a small window waits", shown, setup.settings(subject, "transport.ack_every", "1")
+        )
+
+
 def _capacity(setup: Setup, subject: Subject) -> Iterator[Cause]:
     links = [link for link in setup.forward(subject) if link.mbps]
     if links:
@@ -393,6 +406,7 @@ _ALL: tuple[Callable[[Setup, Subject], Iterator[Cause]], ...] = (
     _limit,
     _bundles,
     _jitter,
+    _delayed_acks,
     _capacity,
     _company,
     _start,

@@ -105,6 +105,12 @@ class Setup:
         traffic = self.result.traffic.rows()
         return flows + [Subject(str(row["label"]), "traffic", (index,)) for index, row in enumerate(traffic)]
 
+    @property
+    def measured_s(self) -> tuple[float, float]:
+        """Begin and end of the measured interval in seconds."""
+        warmup, cooldown = ((in_unit(self.experiment.get(key), "ms") or 0.0) / 1e3 for key in ("warmup", "cooldown"))
+        return warmup, self.result.meta.sim_s - cooldown
+
     def blocks(self, subject: Subject) -> Sequence[Block]:
         """What the experiment says of each member."""
         return [self.experiment[subject.kind][index] for index in subject.members]

@@ -14,6 +14,7 @@ import numpy as np
 
 from dumbbell import _core, experiment
 from dumbbell.inference import ALPHA, Interval, mean_interval
+from dumbbell.why import limits
 from dumbbell.why.causes import Cause, causes
 from dumbbell.why.setup import Setup, Subject
 
@@ -66,6 +67,8 @@ class Answer:
     effects: Sequence[Effect]
     """Of all causes that were tried, those that cost most first, natural ones last."""
     runs: int
+    limited_by: Mapping[str, float]
+    """The share of its samples by what limited it; the largest first. Empty where nothing was recorded."""
 
     @property
     def named(self) -> list[Effect]:
@@ -207,7 +210,9 @@ def _answer(
         interval = mean_interval(gains, confidence)
         if interval is not None:
             effects.append(Effect(cause, interval, float(np.nanmean(without))))
-    return Answer(subject, unit, float(np.nanmean(now)), _ranked(effects), repeat)
+    return Answer(
+        subject, unit, float(np.nanmean(now)), _ranked(effects), repeat, limited_by=limits.shares(setup, subject)
+    )
 
 
 def _gains(now: np.ndarray[Any, Any], without: np.ndarray[Any, Any], unit: str) -> np.ndarray[Any, Any]:

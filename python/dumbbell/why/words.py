@@ -10,6 +10,7 @@ import numpy as np
 
 from dumbbell.report import number, percent
 from dumbbell.terminal import Grid
+from dumbbell.why import limits
 from dumbbell.why.causes import early_marks
 from dumbbell.why.setup import Setup
 from dumbbell.why.trial import Answer, Effect
@@ -19,7 +20,20 @@ if TYPE_CHECKING:
 
 
 def sentence(answer: Answer) -> str:
-    """What holds the subject back most."""
+    """What holds the subject back most, what its samples say, and the first thing to change."""
+    return " ".join(filter(None, (_first(answer), limits.sentence(answer.limited_by), _to_change(answer))))
+
+
+def _to_change(answer: Answer) -> str | None:
+    """The settings of the first cause that one can change: capacity and other flows are as they are."""
+    first = next((effect for effect in answer.named if not effect.cause.is_natural), None)
+    if first is None:
+        return None
+    settings = [f"{key}={value}" for key, value in first.cause.settings.items()]
+    return f"To change first: {settings[0]}" + (f" and {len(settings) - 1} more." if len(settings) > 1 else ".")
+
+
+def _first(answer: Answer) -> str:
     label, now = answer.subject.label, f"{number(answer.now)} {answer.unit}"
     has = f"{label} takes {now}" if answer.unit == "s" else f"{label} has {now}"
     if not answer.named:
@@ -67,6 +81,7 @@ def as_json(answer: Answer, scenario: str | None) -> dict[str, Any]:
         "unit": answer.unit,
         "now": answer.now,
         "runs": answer.runs,
+        "limited_by": dict(answer.limited_by),
         "causes": [
             {
                 "name": effect.cause.name,

@@ -109,8 +109,8 @@ impl Engine<'_> {
             self.arrivals();
         } else {
             let lasting = &mut self.flows[..self.scenario.flows.len()];
-            let links = LinkView { media: &mut self.media, entries: &self.entries, departed: &mut self.departed };
-            tables::sample(&mut self.recorder, now, lasting.iter_mut(), links);
+            let links = LinkView { media: &mut self.media, entries: &self.entries, watch: &mut self.watch };
+            tables::sample(&mut self.recorder, &self.scenario, now, lasting.iter_mut(), links);
             return self.sampled();
         }
         self.clock.find_next();

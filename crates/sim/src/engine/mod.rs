@@ -42,7 +42,7 @@ use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
 use clock::Clock;
 use crowd::Crowd;
 use delays::Delays;
-use dumbbell_network::{BusyAgenda, Entry, Routes, for_each_link, report};
+use dumbbell_network::{BusyAgenda, Entry, LinkWatch, Routes, for_each_link, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_units::{Duration, Time};
@@ -75,8 +75,7 @@ pub(crate) struct Engine<'a> {
     medium_agenda: BusyAgenda<Time>,
     flow_agenda: FlowAgenda,
     recorder: Recorder,
-    /// Bytes that had left each link when it was sampled last.
-    departed: Vec<u64>,
+    watch: LinkWatch,
     bounds: Bounds<'a>,
     memory: Memory,
     /// Why the run cannot go on.
@@ -150,7 +149,7 @@ impl<'a> Engine<'a> {
             clock,
             flow_agenda,
             recorder,
-            departed: vec![0; scenario.links.len()],
+            watch: LinkWatch::new(scenario.links.len()),
             bounds,
             failure: None,
             checks,

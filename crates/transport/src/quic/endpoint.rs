@@ -58,6 +58,7 @@ impl Endpoint for QuicSender {
             controller: self.controller(),
             sample: self.last_sample(),
             stats: self.stats(),
+            held_by: self.held_by(),
         };
         Report {
             sending: Some(sending),
@@ -183,10 +184,12 @@ fn encode_ack(bytes: &mut Vec<u8>, lowest_first: &[SackBlock], delay_us: u32, ec
     let mut head = [0; QuicAck::HEAD];
     head[..8].copy_from_slice(&pair(delay_us, ect0));
     head[8..].copy_from_slice(&pair(ect1, ce));
-    bytes.reserve(QuicAck::HEAD + lowest_first.len() * QuicAck::RANGE);
     bytes.extend_from_slice(&head);
-    for range in lowest_first.iter().rev() {
-        bytes.extend_from_slice(&pair(range.start, range.end));
+    let begin = bytes.len();
+    bytes.resize(begin + lowest_first.len() * QuicAck::RANGE, 0);
+    let (places, _) = bytes[begin..].as_chunks_mut::<{ QuicAck::RANGE }>();
+    for (place, range) in places.iter_mut().zip(lowest_first.iter().rev()) {
+        *place = pair(range.start, range.end);
     }
 }
 
@@ -201,11 +204,8 @@ fn further_ranges(lowest_first: &[SackBlock]) -> u16 {
 
 /// Bytes of a variable-length integer (RFC 9000, section 16).
 fn varint(value: u32) -> u16 {
-    match value {
-        0..64 => 1,
-        64..16_384 => 2,
-        _ => 4,
-    }
+    // Without branches, which the lengths of ranges would make unpredictable.
+    1 + u16::from(value >= 64) + 2 * u16::from(value >= 16_384)
 }
 
 impl QuicAck {

@@ -101,8 +101,8 @@ impl Engine<'_> {
     fn sample_shares(&mut self, shares: &mut [Share<'_>]) -> bool {
         self.now = self.clock.next();
         let flows = in_turn(shares.iter_mut().map(|share| share.flows_mut()).collect());
-        let links = tables::LinkView { media: &mut self.media, entries: &self.entries, departed: &mut self.departed };
-        tables::sample(&mut self.recorder, self.now, flows, links);
+        let links = tables::LinkView { media: &mut self.media, entries: &self.entries, watch: &mut self.watch };
+        tables::sample(&mut self.recorder, &self.scenario, self.now, flows, links);
         self.sampled()
     }
 

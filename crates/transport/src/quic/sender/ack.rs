@@ -35,13 +35,14 @@ impl Told {
 
     /// Calls `on_new` with the parts of `ranges` that this has not, highest range first.
     fn for_each_new(&self, ranges: &[SackBlock], mut on_new: impl FnMut(SackBlock)) {
-        let mut known = self.0.iter().copied().peekable();
-        for range in ranges {
-            // Of many ranges most are as before.
-            if known.peek() == Some(range) {
-                known.next();
-                continue;
-            }
+        // Of many ranges most are as before, from the highest down and from the lowest up.
+        let (known, ranges) = (&self.0[..], ranges);
+        let above = known.iter().zip(ranges).take_while(|(known, range)| known == range).count();
+        let (known, ranges) = (&known[above..], &ranges[above..]);
+        let pairs_below = known.iter().rev().zip(ranges.iter().rev());
+        let below = pairs_below.take_while(|(known, range)| known == range).count();
+        let mut known = known[..known.len() - below].iter().copied().peekable();
+        for range in &ranges[..ranges.len() - below] {
             while known.next_if(|told| told.start >= range.end).is_some() {}
             let mut end = range.end;
             while let Some(told) = known.peek().copied().filter(|told| told.end > range.start) {

@@ -1,7 +1,7 @@
 //! What leaves, how much at once, and when.
 
 use super::harness::*;
-use crate::{Ack, AdvertisedWindow, Completion, Flags, Handshake, Pacing, Sender, Timestamp, TransportConfig};
+use crate::{Ack, AdvertisedWindow, Completion, Flags, Handshake, Limit, Pacing, Sender, Timestamp, TransportConfig};
 use dumbbell_cc::Catalog;
 use dumbbell_cc_contract::{CaState, Control, Controller, Event};
 use dumbbell_units::{Duration, Rng, Time};
@@ -338,6 +338,7 @@ fn nagle_holds_a_short_segment_back_while_another_one_is_outstanding() {
     let mut script = Scripted::new(config(), 10, 5);
     script.write(100);
     assert_eq!(released(&mut script, 1, (10, 500)), [(10, MSS), (11, 500)], "the first one");
+    assert_eq!(script.sender.held_by(), Limit::ReceiveWindow);
     assert_eq!(released(&mut script, 3, (9, 1_447)), [(12, MSS)], "what is left of the window is not used");
     assert_eq!(released(&mut script, 12, (2, 700)), [(13, MSS), (14, 700)], "it is acknowledged");
 }
@@ -348,8 +349,10 @@ fn a_short_end_of_the_data_waits_for_the_ack_of_a_short_segment() {
         let mut script = Scripted::new(TransportConfig { nodelay, ..config() }, 10, 5);
         script.sender.write(script.now, 1, 300);
         assert_eq!(script.send(), [0]);
+        assert_eq!(script.sender.held_by(), Limit::Application);
         script.sender.write(script.now, 1, 200);
         assert_eq!(script.send(), at_once);
+        assert_eq!(script.sender.held_by(), if nodelay { Limit::Application } else { Limit::Nagle });
         assert_eq!(script.ack(at(100), 1, &[]).is_empty(), nodelay);
     }
 }
@@ -360,6 +363,7 @@ fn what_is_left_of_the_receive_window_takes_a_last_segment_that_fits() {
     script.write(9);
     script.sender.write(script.now, 2, 300);
     assert_eq!(script.send(), [9]);
+    assert_eq!(script.sender.held_by(), Limit::Cwnd);
     let ack = Ack { window: AdvertisedWindow::new(8, 300), ..script.ack_of(2, &[]) };
     script.now += ms(10);
     script.sender.on_ack(script.now, &ack);
