@@ -44,6 +44,9 @@ pub struct Parameters {
     /// PROBE_BW's phases stand still while a policer's rate is used (before Linux 4.16).
     #[schemars(extend("x-source" = "bbr_update_cycle_phase: lt_use_bw"))]
     pub policer_freezes_cycle: bool,
+    /// PROBE_BW that begins while a policer's rate is used has the gain of its phase instead of one (before Linux 4.16).
+    #[schemars(extend("x-source" = "bbr_advance_cycle_phase: lt_use_bw; 3aff3b4b986e"))]
+    pub policer_is_probed: bool,
 }
 
 impl Default for Parameters {
@@ -61,6 +64,7 @@ impl Default for Parameters {
             pacing_rises_only: RisesOnly::UntilFull,
             undo_resets_plateau: true,
             policer_freezes_cycle: false,
+            policer_is_probed: false,
         }
     }
 }

@@ -326,6 +326,10 @@ impl Rules for FamilyRules {
         self.parameters.older_linux.undo_resets_plateau
     }
 
+    fn probes_policers(&self) -> bool {
+        self.parameters.older_linux.policer_is_probed
+    }
+
     fn looks_for_policers(&self) -> bool {
         self.parameters.policer_sampler
     }

@@ -19,6 +19,8 @@ impl Core {
         let forced = self.forced_phase.take().map(usize::from);
         self.enter_phase(forced.unwrap_or(first));
         self.cycle.start_us = rules.cycle_clock_us(view);
+        let returns_policed = self.state.policed && rules.probes_policers();
+        self.cycle.policed_gain = if returns_policed { self.cycle.gain } else { Gain::ONE };
     }
 
     /// Moves to the next phase.

@@ -94,6 +94,8 @@ pub struct ProbeRtt {
 pub struct Cycle {
     /// The pacing gain of the current phase.
     pub gain: Gain,
+    /// The pacing gain while a policer's rate is in use.
+    pub policed_gain: Gain,
     /// When the phase began, in microseconds of the rules' clock.
     pub start_us: u64,
 }
@@ -101,7 +103,7 @@ pub struct Cycle {
 impl Cycle {
     /// In phase 0 of a cycle with these gains.
     pub(super) fn new(gains: &[Gain]) -> Cycle {
-        Cycle { gain: gains[0], start_us: 0 }
+        Cycle { gain: gains[0], policed_gain: Gain::ONE, start_us: 0 }
     }
 }
 

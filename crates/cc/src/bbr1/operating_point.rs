@@ -45,7 +45,7 @@ impl Core {
             Mode::Startup => (parameters.startup_pacing_gain, parameters.startup_window_gain),
             Mode::Drain => (parameters.drain_gain, parameters.startup_window_gain),
             Mode::ProbeBw => {
-                let pacing = if self.state.policed { Gain::ONE } else { self.cycle.gain };
+                let pacing = if self.state.policed { self.cycle.policed_gain } else { self.cycle.gain };
                 (pacing, parameters.steady_window_gain)
             }
             Mode::ProbeRtt => (Gain::ONE, Gain::ONE),

@@ -111,6 +111,7 @@ impl Core {
                 self.state.policed = true;
                 self.policer.rounds = 0;
                 self.pacing_gain = Gain::ONE;
+                self.cycle.policed_gain = Gain::ONE;
                 return;
             }
         }

@@ -181,6 +181,11 @@ pub trait Rules: Clone + Send + 'static {
         true
     }
 
+    /// Whether a PROBE_BW that begins while a policer's rate is in use has the gain of its phase (before 4.16).
+    fn probes_policers(&self) -> bool {
+        false
+    }
+
     /// Whether to look for policers.
     #[inline]
     fn looks_for_policers(&self) -> bool {

@@ -5,7 +5,7 @@
 //! twice as often.
 
 use super::model::{AckPhase, Bbr2, Mode};
-use super::parameters::ProbeRttEntry;
+use super::parameters::{Fault, ProbeRttEntry};
 use crate::estimators::is_after;
 use dumbbell_cc_contract::{Control, RateSample, View};
 use dumbbell_units::Duration;
@@ -86,7 +86,7 @@ impl Bbr2 {
         // Rates are low on purpose here: the sampler must not take them for the path's.
         control.app_limited = (view.delivered + u64::from(view.in_flight())).max(1);
         if self.probe_rtt.done_stamp.is_none() {
-            if view.in_flight() <= self.probe_rtt_window() {
+            if view.in_flight() <= self.probe_rtt_inflight() {
                 let dwell = view.ticks(self.parameters.probe_rtt_dwell);
                 self.probe_rtt.done_stamp = Some(view.jiffies.wrapping_add(dwell));
                 self.probe_rtt.round_done = false;
@@ -98,6 +98,14 @@ impl Bbr2 {
                 self.check_probe_rtt_done(view, control);
             }
         }
+    }
+
+    /// The amount in flight from which on PROBE_RTT counts its time.
+    fn probe_rtt_inflight(&self) -> u32 {
+        if self.parameters.fault == Some(Fault::ProbeRttFloor) {
+            return self.bdp(self.bw(), self.parameters.probe_rtt_window_gain);
+        }
+        self.probe_rtt_window()
     }
 
     /// Leaves PROBE_RTT when its time is over.

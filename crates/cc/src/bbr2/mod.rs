@@ -46,7 +46,7 @@ mod window;
 
 pub use model::{Bbr2, Mode, Phase};
 pub use parameters::{
-    Aggregation, FullTest, LossCount, Parameters, ProbeRttEntry, StartupBound, Timeout, Undo, UpExit,
+    Aggregation, Fault, FullTest, LossCount, Parameters, ProbeRttEntry, StartupBound, Timeout, Undo, UpExit,
 };
 pub use snapshot::Snapshot;
 
@@ -134,7 +134,7 @@ impl Controller for Bbr2 {
                 self.update_aggregation(view, control, sample.acked_sacked);
             }
             self.check_startup_losses(view, control, sample);
-            self.check_full_pipe(sample, bw);
+            self.check_full_pipe(view, control, sample, bw);
             self.move_through_states(view, control, sample, bw);
         }
         self.set_operating_point(view, control);

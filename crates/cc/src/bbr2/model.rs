@@ -1,6 +1,6 @@
 //! What BBR knows: its model of the path, and the state of each of its parts.
 
-use super::parameters::Parameters;
+use super::parameters::{Fault, Parameters};
 use crate::basis::Basis;
 use crate::estimators::{AckAggregation, Bursts, MinRttFilter, Pacing};
 use dumbbell_cc_contract::parameters::Gain;
@@ -356,7 +356,7 @@ impl Bbr2 {
     #[inline]
     pub(super) fn is_probing(&self) -> bool {
         match self.mode {
-            Mode::Startup => true,
+            Mode::Startup => self.parameters.fault != Some(Fault::StartupBounds),
             Mode::ProbeBw => matches!(self.phase, Phase::Refill | Phase::Up),
             Mode::Drain | Mode::ProbeRtt => false,
         }

@@ -280,6 +280,26 @@ pub struct Parameters {
     /// A sampling epoch restarts when it has seen this many packets.
     #[schemars(range(min = 2), extend("x-source" = "bbr_ack_epoch_acked_reset_thresh = 2^20"))]
     pub aggregation_epoch_packets: u32,
+    /// A mistake of the past, for seeing what it does: `unfilled_window`, `startup_bounds`, `probe_rtt_floor` or
+    /// `up_needs_more`; absent is none.
+    #[schemars(extend("x-default" = "none", "x-source" = "dumbbell check museum"))]
+    pub fault: Option<Fault>,
+}
+
+/// Mistakes that BBR had in some stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// A flight below the window counts as limited by the application (lsquic, issues 544 and 554, 2025).
+    UnfilledWindow,
+    /// Losses lower `bw_lo` and `inflight_lo` in STARTUP (s2n-quic, pull request 1510, September 2022).
+    StartupBounds,
+    /// PROBE_RTT waits until its share of a BDP is in flight, though the smallest window is more (Cloudflare's quiche,
+    /// issue 2698, September 2026).
+    ProbeRttFloor,
+    /// UP waits until more than its target is in flight, which a window of the smallest size never admits (picoquic,
+    /// issue 2118, June 2026).
+    UpNeedsMore,
 }
 
 /// Where PROBE_RTT may begin.
@@ -467,6 +487,7 @@ impl Default for Parameters {
             aggregation_startup_rounds: 1,
             aggregation_cap: Duration::from_millis(100),
             aggregation_epoch_packets: 1 << 20,
+            fault: None,
         }
     }
 }

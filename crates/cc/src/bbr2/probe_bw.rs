@@ -5,7 +5,7 @@
 //! raises `inflight_hi` by 1, 2, 4, ... packets a round for as long as it is what limits the flow.
 
 use super::model::{AckPhase, Bbr2, Mode, Phase, UNSET};
-use super::parameters::{ProbeRttEntry, UpExit};
+use super::parameters::{Fault, ProbeRttEntry, UpExit};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{CaState, Control, RateSample, View};
 
@@ -104,7 +104,9 @@ impl Bbr2 {
             }
             UpExit::Plateau => self.full_pipe.now,
             UpExit::Queue => {
+                let more = u32::from(self.parameters.fault == Some(Fault::UpNeedsMore));
                 let queue = self.inflight_target(view, control, self.bandwidth.max(), self.parameters.up_queue_gain);
+                let queue = queue.saturating_add(more);
                 if self.parameters.up_lasts_a_round {
                     let queue = queue.saturating_add(2).saturating_add(self.aggregation.max_packets());
                     self.probe.rounds_in_phase > 0 && sample.prior_in_flight >= queue

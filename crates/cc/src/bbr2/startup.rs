@@ -4,7 +4,7 @@
 //! too much. Version 3 repeats the search for a plateau in every UP.
 
 use super::model::{Bbr2, Mode};
-use super::parameters::{FullTest, LossCount, StartupBound};
+use super::parameters::{Fault, FullTest, LossCount, StartupBound};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{CaState, Control, RateSample, View};
 
@@ -43,7 +43,7 @@ impl Bbr2 {
     }
 
     /// Has the bandwidth stopped growing?
-    pub(super) fn check_full_pipe(&mut self, sample: &RateSample, bw: u32) {
+    pub(super) fn check_full_pipe(&mut self, view: &View, control: &Control, sample: &RateSample, bw: u32) {
         let started = self.round.started;
         let full = &mut self.full_pipe;
         let (bw, looks, counts) = match self.parameters.full_test {
@@ -52,6 +52,9 @@ impl Bbr2 {
             FullTest::RoundSample => (bw, started && !full.now, started),
         };
         if !looks || sample.is_app_limited {
+            return;
+        }
+        if self.parameters.fault == Some(Fault::UnfilledWindow) && view.in_flight() < control.cwnd {
             return;
         }
         if u64::from(bw) >= self.parameters.full_threshold.of(u64::from(full.baseline)) {

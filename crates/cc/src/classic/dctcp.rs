@@ -25,11 +25,24 @@ pub struct Parameters {
     /// `alpha` of a new connection in 1/1024.
     #[schemars(range(max = 1024), extend("x-source" = "tcp_dctcp.c: dctcp_alpha_on_init"))]
     pub alpha_on_init: u32,
+    /// A mistake of the past, for seeing what it does: `sticky_alpha` or `deaf_to_loss`; absent is none.
+    #[schemars(extend("x-default" = "none", "x-source" = "dumbbell check museum"))]
+    pub fault: Option<Fault>,
+}
+
+/// Mistakes that DCTCP had in Linux, and has no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// Below 16 of 1024 `alpha` does not fall any more (until 4.3, c80dbe046129, October 2015).
+    StickyAlpha,
+    /// A loss reduces nothing; only marks do (until 5.1, aecfde23108b, April 2019).
+    DeafToLoss,
 }
 
 impl Default for Parameters {
     fn default() -> Parameters {
-        Parameters { shift_g: 4, alpha_on_init: 1024 }
+        Parameters { shift_g: 4, alpha_on_init: 1024, fault: None }
     }
 }
 
@@ -76,7 +89,8 @@ impl Dctcp {
     fn update_alpha(&mut self, view: &View) {
         let shift = self.parameters.shift_g;
         let decay = self.alpha >> shift;
-        self.alpha -= if decay == 0 { self.alpha } else { decay };
+        let sticks = self.parameters.fault == Some(Fault::StickyAlpha);
+        self.alpha -= if decay == 0 && !sticks { self.alpha } else { decay };
         let marked = view.delivered_ce - self.delivered_ce;
         let delivered = (view.delivered - self.delivered).max(1);
         self.alpha = (self.alpha + marked * (ONE >> shift) / delivered).min(ONE);
@@ -85,6 +99,9 @@ impl Dctcp {
 
     /// A loss halves, whatever was marked (`dctcp_react_to_loss`).
     fn react_to_loss(&mut self, control: &mut Control) {
+        if self.parameters.fault == Some(Fault::DeafToLoss) {
+            return;
+        }
         self.reduced_from = control.cwnd;
         control.ssthresh = control.half();
     }

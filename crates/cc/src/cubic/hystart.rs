@@ -4,7 +4,7 @@
 //! last: when that reaches the smallest round-trip time, the window fills the path. The *delay* detector compares the
 //! round's smallest round-trip time with the smallest ever.
 
-use super::parameters::{HystartDetect, Parameters};
+use super::parameters::{Fault, HystartDetect, Parameters};
 use dumbbell_cc_contract::{Control, View};
 
 /// HyStart's state: one round at a time.
@@ -34,6 +34,13 @@ impl Hystart {
         self.sample_count = 0;
     }
 
+    /// Starts the next round if this one is over.
+    pub(super) fn end_round(&mut self, view: &View) {
+        if view.snd_una > self.end_seq {
+            self.start_round(view);
+        }
+    }
+
     /// Runs the detectors on a round-trip time; sets `ssthresh` to the window when one of them fires.
     ///
     /// Out of line: most ACKs come after slow start and should not pay for its registers.
@@ -46,8 +53,8 @@ impl Hystart {
         rtt_us: u32,
         delay_min_us: u32,
     ) {
-        if view.snd_una > self.end_seq {
-            self.start_round(view);
+        if parameters.fault != Some(Fault::UnusedRounds) {
+            self.end_round(view);
         }
         // Rounds are kept from the start, so that the first one above the low window is a whole one.
         if control.cwnd < parameters.hystart_low_window {
@@ -73,7 +80,7 @@ impl Hystart {
         // Like every span in microseconds it has less than 63 bits.
         let mut threshold = u64::from(delay_min_us) + burst_delay_us(parameters, view, control);
         // Without pacing the window leaves in one burst, and the train shows the bottleneck at half the path already.
-        if !view.paced {
+        if !view.paced || parameters.fault == Some(Fault::PacedTrain) {
             threshold /= 2;
         }
         let train = now.wrapping_sub(self.round_start_us).cast_signed();
@@ -81,7 +88,9 @@ impl Hystart {
     }
 
     fn delay_grew(&mut self, parameters: &Parameters, rtt_us: u32, delay_min_us: u32) -> bool {
-        self.round_rtt_us = self.round_rtt_us.min(rtt_us);
+        if self.sample_count < parameters.hystart_min_samples || parameters.fault != Some(Fault::FirstRtts) {
+            self.round_rtt_us = self.round_rtt_us.min(rtt_us);
+        }
         if self.sample_count < parameters.hystart_min_samples {
             self.sample_count += 1;
             return false;

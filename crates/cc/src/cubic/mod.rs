@@ -19,7 +19,7 @@ mod cube_root;
 mod hystart;
 mod parameters;
 
-pub use parameters::{HystartDetect, Parameters};
+pub use parameters::{Fault, HystartDetect, Parameters};
 
 use cube_root::cube_root;
 use dumbbell_cc_contract::parameters::Factor;
@@ -310,11 +310,14 @@ impl Controller for Cubic {
     }
 
     fn cong_avoid(&mut self, view: &View, control: &mut Control, acked: u32) {
-        if !view.is_cwnd_limited(control) {
+        if !view.is_cwnd_limited(control) && self.parameters.fault != Some(Fault::UnusedWindow) {
             return;
         }
         let mut acked = acked;
         if control.in_slow_start() {
+            if self.parameters.fault == Some(Fault::UnusedRounds) {
+                self.hystart.end_round(view);
+            }
             acked = control.slow_start(view, acked);
             if acked == 0 {
                 return;
@@ -348,7 +351,7 @@ impl Controller for Cubic {
     }
 
     fn event(&mut self, view: &View, _control: &mut Control, event: Event) {
-        if event != Event::TxStart || self.curve.epoch_start == 0 {
+        if event != Event::TxStart || self.curve.epoch_start == 0 || self.parameters.fault == Some(Fault::IdleEpoch) {
             return;
         }
         // The curve stands still while the application is silent.

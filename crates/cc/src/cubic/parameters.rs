@@ -85,6 +85,27 @@ pub struct Parameters {
     /// Upper bound of the delay threshold.
     #[schemars(extend("x-source" = "HYSTART_DELAY_MAX"))]
     pub hystart_delay_max: Duration,
+    /// A mistake of the past, for seeing what it does: `idle_epoch`, `unused_window`, `paced_train`, `first_rtts` or
+    /// `unused_rounds`; absent is none.
+    #[schemars(extend("x-default" = "none", "x-source" = "dumbbell check museum"))]
+    pub fault: Option<Fault>,
+}
+
+/// Mistakes that CUBIC had somewhere, and has no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// The curve goes on while the application is silent (Linux until 4.3, 30927520dbae, September 2015).
+    IdleEpoch,
+    /// The window grows although it is not used (ns-3, issue 966; RFC 9438, section 5.8).
+    UnusedWindow,
+    /// Half a round-trip time is enough for an ACK train although the sender paces (Linux until 5.6, ede656e84658,
+    /// December 2019).
+    PacedTrain,
+    /// Only the first eight round-trip times of a round are its minimum (Linux until 5.8, b344579ca847, June 2020).
+    FirstRtts,
+    /// A round of HyStart does not end while the window is not used (Linux until 5.16, 4e1fddc98d25, November 2021).
+    UnusedRounds,
 }
 
 /// Which of HyStart's detectors run.
@@ -125,6 +146,7 @@ impl Default for Parameters {
             hystart_delay_divisor: 8,
             hystart_delay_min: Duration::from_millis(4),
             hystart_delay_max: Duration::from_millis(16),
+            fault: None,
         }
     }
 }
