@@ -16,6 +16,7 @@ from dumbbell.commands import (
     extract,
     flent,
     inspect,
+    museum,
     new,
     pages,
     plot,
@@ -80,6 +81,7 @@ app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
 app.command(epilog=suite.EXAMPLES)(suite.suite)
 checks.command(epilog=check.EXAMPLES)(check.conform)
 checks.command(epilog=evidence.EXAMPLES)(evidence.evidence)
+checks.command(epilog=museum.EXAMPLES)(museum.museum)
 cc.command("list", epilog=inspect.CC_LIST_EXAMPLES)(inspect.cc_list)
 cc.command("show", epilog=inspect.CC_SHOW_EXAMPLES)(inspect.cc_show)
 app.add_typer(cc, name="cc")

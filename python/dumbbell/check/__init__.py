@@ -6,5 +6,9 @@ Cases are data: an experiment, and what must be seen in it.
 from dumbbell.check.cases import SETS, TRANSPORTS, Case, find, read_folder
 from dumbbell.check.conform import Row, conform
 from dumbbell.check.judge import Finding
+from dumbbell.check.museum import Exhibit, Visit, museum, read_exhibits
 
-__all__ = ["SETS", "TRANSPORTS", "Case", "Finding", "Row", "conform", "find", "read_folder"]
+__all__ = [
+    "SETS", "TRANSPORTS", "Case", "Exhibit", "Finding", "Row", "Visit", "conform", "find", "museum", "read_exhibits",
+    "read_folder",
+]  # fmt: skip

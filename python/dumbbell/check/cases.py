@@ -149,7 +149,9 @@ def read_folder(folder: Path) -> list[Case]:
     found = sorted((read(file) for file in files_of(folder, "a case")), key=lambda case: case.number)
     for first, second in pairwise(found):
         if first.number == second.number:
-            _Table(second.file, "check", {"number": second.number}).refuse("number", f"{first.file.name} has it, too")
+            CaseTable(second.file, "check", {"number": second.number}).refuse(
+                "number", f"{first.file.name} has it, too"
+            )
     return found
 
 
@@ -160,17 +162,23 @@ def read(file: Path) -> Case:
         ScenarioError: Something in it is wrong; the message says where.
     """
     _, whole, below = read_parts(file, "check")
-    return _case(file, whole, _Table(file, "check", below))
+    return case_of(file, whole, "check", below)
 
 
-def _case(file: Path, document: Mapping[str, Any], table: _Table) -> Case:
+def case_of(file: Path, document: Mapping[str, Any], word: str, below: Any) -> Case:
+    """The case that an experiment and what stands below its line ``[word]`` are.
+
+    Raises:
+        ScenarioError: Something in it is wrong; the message says where.
+    """
+    table = CaseTable(file, word, below)
     table.check(_CHECK)
     given = table.list("transports", list(TRANSPORTS))
     transports = [table.choice(f"transports[{number}]", one, TRANSPORTS) for number, one in enumerate(given)]
     if not document.get("flows"):
         table.refuse("title", "the experiment has no [[flows]]: the first of them is the one that is examined")
     if document.get("record", {}).get("series") is False:
-        _Table(file, "", document).table("record").refuse(
+        CaseTable(file, "", document).table("record").refuse(
             "series", "assertions are about the series, which it leaves out"
         )
     places = []
@@ -184,7 +192,7 @@ def _case(file: Path, document: Mapping[str, Any], table: _Table) -> Case:
         places.append((key, _moment(place.table("when"))))
     assertions = [_assertion(one) for one in table.tables("assert")]
     if not assertions:
-        table.refuse("assert", "there is no [[check.assert]]: nothing would be asked")
+        table.refuse("assert", f"there is no [[{word}.assert]]: nothing would be asked")
     number = table.number("number")
     if number < 0 or number != int(number):
         table.refuse("number", "it must be a whole number from 0")
@@ -202,7 +210,7 @@ def put(document: Any, path: str, value: Any) -> None:
     document[last] = value
 
 
-def _assertion(table: _Table) -> Assertion:
+def _assertion(table: CaseTable) -> Assertion:
     table.check(_ASSERT)
     relation = table.choice("relation", table.text("relation"), (*NUMBERS, *WORDS))
     quantity = _quantity(table, is_text=relation in WORDS)
@@ -236,7 +244,7 @@ def _assertion(table: _Table) -> Assertion:
     return Assertion(table.text("says"), quantity, each, at_least, relation, value, tolerance, is_relative)
 
 
-def _quantity(table: _Table, is_text: bool = False) -> Quantity:
+def _quantity(table: CaseTable, is_text: bool = False) -> Quantity:
     text = table.text("quantity")
     when = _when(table.table("when")) if "when" in table.values else None
     take = table.choice("take", table.text("take", "all"), TAKES)
@@ -260,7 +268,7 @@ def _quantity(table: _Table, is_text: bool = False) -> Quantity:
     return Quantity(expression, when, take)
 
 
-def _when(table: _Table) -> Moment | Window:
+def _when(table: CaseTable) -> Moment | Window:
     if "during" in table.values:
         table.check(("during", "nth", "after", "skip", "last"))
         nth, after = table.nth(), _nested(table, "after")
@@ -276,7 +284,7 @@ def _when(table: _Table) -> Moment | Window:
     return _moment(table)
 
 
-def _nested(table: _Table, key: str) -> Moment | None:
+def _nested(table: CaseTable, key: str) -> Moment | None:
     value = table.values.get(key)
     if value is None:
         return None
@@ -289,7 +297,7 @@ def _plain(seconds: float) -> Moment:
     return Moment("at", "", None, seconds, 1, None, None, 0.0, 0)
 
 
-def _moment(table: _Table) -> Moment:
+def _moment(table: CaseTable) -> Moment:
     table.check(_MOMENT)
     kinds = [kind for kind in ("at", "enter", "leave", "first") if kind in table.values]
     if len(kinds) != 1:
@@ -310,16 +318,18 @@ def _moment(table: _Table) -> Moment:
     )  # fmt: skip
 
 
-class _Table(Table):
+class CaseTable(Table):
     """A table of a case file."""
 
     def nth(self) -> int:
+        """Which of several is meant."""
         value = self.number("nth", 1)
         if value == 0 or value != int(value):
             self.refuse("nth", "1 is the first, 2 the second, -1 the last")
         return int(value)
 
     def time(self, key: str, default: str | None = None) -> float:
+        """Seconds, which may be negative."""
         value = self.text(key, default)
         negative = value.startswith("-")
         try:
@@ -342,6 +352,7 @@ class _Table(Table):
         return float(value), False
 
     def expression(self, key: str, text: str) -> Expression:
+        """Arithmetic over columns of the series, and of the table of flows."""
         try:
             found = Expression(text)
         except ExpressionError as error:
@@ -350,14 +361,20 @@ class _Table(Table):
         for name in found.names:
             is_flow = name.startswith(f"{FLOW}.")
             known = [f"{FLOW}.{one}" for one in flows] if is_flow else [*series, *CONSTANTS, DURATION]
-            if name not in known and not name.startswith("cc_"):
-                near = difflib.get_close_matches(name, known, n=1)
-                self.refuse(
-                    key,
-                    f"there is no column `{name}`; "
-                    + (f"did you mean `{near[0]}`?" if near else "`dumbbell columns` names all"),
-                )
+            self._known(key, name, known)
         return found
+
+    def column(self, key: str, name: str) -> str:
+        """A column of the series of flows."""
+        self._known(key, name, _columns()[0])
+        return name
+
+    def _known(self, key: str, name: str, known: Sequence[str]) -> None:
+        """Refuses a column that there is not; an algorithm has its own, ``cc_NAME``."""
+        if name not in known and not name.startswith("cc_"):
+            near = difflib.get_close_matches(name, known, n=1)
+            remedy = f"did you mean `{near[0]}`?" if near else "`dumbbell columns` names all"
+            self.refuse(key, f"there is no column `{name}`; {remedy}")
 
 
 _TOLERANCE = 'it must be a number in the unit of the quantity, or a share such as "2%"'

@@ -102,38 +102,62 @@ def conform(
     asked = [(case, one) for case in chosen for one in dict.fromkeys(transports) if one in case.transports]
     if not asked:
         raise ValueError(f"none of these cases is about {', '.join(transports)}")
+    documents = [document_of(case, examined, transport) for case, transport in asked]
     limits = {"jobs": jobs, "max_memory": max_memory, "progress": progress}
+    return examine(asked, documents, limits, None if each is None else lambda _, *found: each(*found))
+
+
+def examine(
+    asked: Sequence[tuple[Case, str]],
+    documents: Sequence[Mapping[str, Any]],
+    limits: Mapping[str, Any],
+    each: Callable[[int, Row, Result, Observed], None] | None = None,
+) -> list[Row]:
+    """Runs experiments, and judges each by the assertions of its case.
+
+    Args:
+        asked: Cases, and the transport that each is about.
+        documents: The experiment of each.
+        limits: The arguments ``jobs``, ``max_memory`` and ``progress`` of :func:`conform`.
+        each: Called with the place of each in `asked`, its row, its run, and what the run shows.
+
+    Returns:
+        A row for each.
+
+    Raises:
+        ScenarioError: An experiment is wrong; the message says where.
+    """
     rows: dict[int, Row] = {}
-    documents = [_document(case, examined, transport) for case, transport in asked]
+    placed = dict(enumerate(documents))
     again: list[int] = []
 
-    def finish(index: int, result: Result, observed: Observed) -> None:
-        case, transport = asked[index]
-        row = Row(case, transport, [judge(assertion, observed) for assertion in case.assertions])
+    def finish(index: int, row: Row, result: Result, observed: Observed) -> None:
         rows[index] = row
         if each is not None:
-            each(row, result, observed)
+            each(index, row, result, observed)
 
-    for index, result in _run(asked, documents, range(len(asked)), limits):
+    def judged(index: int, observed: Observed) -> Row:
+        case, transport = asked[index]
+        return Row(case, transport, [judge(assertion, observed) for assertion in case.assertions])
+
+    for index, result in _run(asked, placed, range(len(asked)), limits):
         case, transport = asked[index]
         observed = Observed(result)
         if not case.places:
-            finish(index, result, observed)
+            finish(index, judged(index, observed), result, observed)
             continue
         try:
-            documents[index] = _placed(documents[index], case, observed)
+            placed[index] = _placed(documents[index], case, observed)
             again.append(index)
         except (NeverError, NotObservableError) as error:
-            row = _unplaced(case, transport, error)
-            rows[index] = row
-            if each is not None:
-                each(row, result, observed)
-    for index, result in _run(asked, documents, sorted(again), limits):
-        finish(index, result, Observed(result))
+            finish(index, _unplaced(case, transport, error), result, observed)
+    for index, result in _run(asked, placed, sorted(again), limits):
+        observed = Observed(result)
+        finish(index, judged(index, observed), result, observed)
     return [rows[index] for index in range(len(asked))]
 
 
-def _document(case: Case, examined: Any, transport: str) -> dict[str, Any]:
+def document_of(case: Case, examined: Any, transport: str) -> dict[str, Any]:
     """The experiment of a case, with the algorithm that is examined in its first flow."""
     document: dict[str, Any] = copy.deepcopy(dict(case.document))
     flow = document["flows"][0]
@@ -161,7 +185,7 @@ def _unplaced(case: Case, transport: str, error: Exception) -> Row:
 
 def _run(
     asked: Sequence[tuple[Case, str]],
-    documents: Sequence[Mapping[str, Any]],
+    documents: Mapping[int, Mapping[str, Any]],
     indices: Sequence[int],
     limits: Mapping[str, Any],
 ) -> Iterator[tuple[int, Result]]:

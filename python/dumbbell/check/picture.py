@@ -1,4 +1,4 @@
-"""Draws the moment of a case: the quantities that it asks about, and the phases of the algorithm behind them."""
+"""Draws the moment of a case, and an exhibit without its mistake and with it, with the phases behind."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dumbbell.check.cases import Quantity
 from dumbbell.check.conform import Row
 from dumbbell.check.expressions import Expression
 from dumbbell.check.judge import Finding, Observed
+from dumbbell.check.museum import Visit
 from dumbbell.inference import FloatArray
 from dumbbell.plots.axes import label_of
 from dumbbell.plots.style import Picture, caption, fitted, ink, legend, small
@@ -49,6 +50,42 @@ def moment(row: Row, observed: Observed) -> Picture:
             words += textwrap.wrap(_sentence(row.worst), 100)[:2]
         legend(figure, _shade(panels, t, modes), "\n".join(caption(line) for line in words))
     return figure
+
+
+def beside(visit: Visit, healthy: Observed, faulty: Observed) -> Picture:
+    """The picture of an exhibit: on the left without its mistake, on the right with it."""
+    exhibit = visit.exhibit
+    shown = [column for column in exhibit.draw if column in healthy.values]
+    if not shown:
+        raise ValueError(f"{exhibit.file} (museum.draw): the algorithm shows none of {', '.join(exhibit.draw)}")
+    low, high = exhibit.span or (0.0, float(max(healthy.t[-1], faulty.t[-1])))
+    names = list(dict.fromkeys([*healthy.values["mode"], *faulty.values["mode"]]))
+    handles: dict[str, Patch] = {}
+    with fitted(7.0, 1.2 + 1.15 * len(shown), panels=2 * len(shown)) as figure:
+        grid = figure.subplots(len(shown), 2, sharex=True, sharey="row", squeeze=False)
+        sides = (("healthy", healthy, visit.healthy), ("with the bug", faulty, visit.faulty))
+        for panels, (side, observed, row) in zip(grid.T, sides, strict=True):
+            panels[0].set_title(f"{side}: {row.verdict}", fontsize=small())
+            inside = (observed.t >= low) & (observed.t <= high)
+            for axes, column in zip(panels, shown, strict=True):
+                axes.plot(observed.t[inside], observed.values[column][inside], color=ink(), drawstyle="steps-post")
+                if row.verdict == "fail" and row.worst.when is not None and low <= row.worst.when <= high:
+                    axes.axvline(row.worst.when, color=_FAILED)
+            shades = _shade(list(panels), observed.t[inside], observed.values["mode"][inside], names)
+            handles |= {str(patch.get_label()): patch for patch in shades}
+            panels[-1].set_xlabel("time in s")
+        for axes, column in zip(grid[:, 0], shown, strict=True):
+            axes.set_ylabel(_label(column), fontsize=small())
+            if _is_far_apart(healthy.values[column], faulty.values[column]):
+                axes.set_yscale("log")
+        legend(figure, list(handles.values()), caption(exhibit.title))
+    return figure
+
+
+def _is_far_apart(first: FloatArray, second: FloatArray) -> bool:
+    """Whether one of two series would be flat beside the other."""
+    most = sorted(float(np.nanmax(values)) for values in (first, second))
+    return most[0] > 0 and most[1] > 30 * most[0]
 
 
 def _sentence(finding: Finding) -> str:
@@ -90,16 +127,19 @@ def _range(row: Row, observed: Observed) -> tuple[float, float]:
     return max(float(observed.t[0]), first - around), min(float(observed.t[-1]), last + around)
 
 
-def _shade(panels: Sequence[Axes], t: FloatArray, modes: Sequence[str]) -> list[Patch]:
-    """Marks the phases; gives what a legend says of them."""
+def _shade(panels: Sequence[Axes], t: FloatArray, modes: Sequence[str], all_names: Sequence[str] = ()) -> list[Patch]:
+    """Marks the phases; gives what a legend says of them. A name has one shade among ``all_names``."""
     if not len(t) or not any(modes):
         return []
-    names = list(dict.fromkeys(modes))
+    present = list(dict.fromkeys(modes))
+    names = all_names or present
     starts = [0, *(row for row in range(1, len(t)) if modes[row] != modes[row - 1]), len(t) - 1]
     for begin, end in pairwise(starts):
         for axes in panels:
             axes.axvspan(t[begin], t[end], color=_shade_of(names, modes[begin]), linewidth=0)
-    return [Patch(color=_shade_of(names, name), label=name.removeprefix("probe_bw_").upper()) for name in names if name]
+    return [
+        Patch(color=_shade_of(names, name), label=name.removeprefix("probe_bw_").upper()) for name in present if name
+    ]
 
 
 def _shade_of(names: Sequence[str], name: str) -> str:

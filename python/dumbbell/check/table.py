@@ -32,8 +32,10 @@ def files_of(folder: Path, what: str) -> list[Path]:
     return files
 
 
-def read_parts(file: Path, word: str, *, swept: bool = False) -> tuple[str, Mapping[str, Any], Any]:
+def read_parts(file: Path, word: str, *, swept: bool = False, bare: bool = False) -> tuple[str, Mapping[str, Any], Any]:
     """The experiment of a file, as a text and as data, and what stands below its line ``[word]``.
+
+    ``swept`` allows a sweep, and ``bare`` a file without an experiment.
 
     Raises:
         ScenarioError: Something in it is wrong; the message says where.
@@ -50,12 +52,18 @@ def read_parts(file: Path, word: str, *, swept: bool = False) -> tuple[str, Mapp
         )
     head, tail = text[: split.start()], text[split.start() :]
     # Of the experiment's mistakes its own reader tells more.
+    if bare and not re.search(r"^[ \t]*[^ \t#\n]", head, re.MULTILINE):
+        return head, {}, _below(file, text, head, tail, word)
     loaded = experiment.load_text(head.encode(), str(file), only_read=True)
     if not swept and len(loaded.points) != 1:
         raise _core.ScenarioError(
             f"error: a case is one run, not a sweep of {len(loaded.points)}\n  --> {file} (sweep)"
         )
-    whole = json.loads(_core.toml_as_json(head))
+    return head, json.loads(_core.toml_as_json(head)), _below(file, text, head, tail, word)
+
+
+def _below(file: Path, text: str, head: str, tail: str, word: str) -> Any:
+    """What stands below the line ``[word]``, at which ``tail`` begins."""
     try:
         # Lines count from the beginning of the file.
         below = json.loads(_core.toml_as_json("\n" * head.count("\n") + tail))
@@ -68,7 +76,7 @@ def read_parts(file: Path, word: str, *, swept: bool = False) -> tuple[str, Mapp
             f"error: `{other[0]}` stands below [{word}]\n  --> {file} ({other[0]})\n"
             "  help: keys of the experiment stand above it"
         )
-    return head, whole, below[word]
+    return below[word]
 
 
 class Table:

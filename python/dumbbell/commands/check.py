@@ -30,7 +30,7 @@ EXAMPLES = examples(
 FAILED = 1
 """Exit status where a case fails."""
 
-_MARKS = {"pass": "pass", "fail": "FAIL", "not observable": "not observable"}
+MARKS = {"pass": "pass", "fail": "FAIL", "not observable": "not observable"}
 
 
 def conform(
@@ -62,7 +62,7 @@ def conform(
     """
     from dumbbell import check
 
-    pictures = None if out is None else _Pictures(out)
+    pictures = None if out is None else _Moments(out, "conformance")
     try:
         rows = check.conform(
             algorithm,
@@ -88,27 +88,19 @@ def conform(
         sys.exit(FAILED)
 
 
-class _Pictures:
-    """Pictures, written when all are drawn."""
+class Drawn:
+    """Pictures and other files, written when all are drawn; ``what`` is what their folder is."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, what: str) -> None:
         from dumbbell.storage import Kind, check_claim
 
-        self.kind = Kind("conformance", (), lambda folder: None)
+        self.kind = Kind(what, (), lambda folder: None)
         self.folder = folder
         self.drawn: dict[str, bytes] = {}
         check_claim(folder, self.kind)
 
-    def draw(self, row: Row, result: Result, observed: Observed) -> None:
-        """Draws a row, and keeps the experiment that was run."""
-        from dumbbell.check.picture import moment
-
-        name = re.sub(r"[^\w-]+", "-", row.case.file.stem)
-        self.drawn[f"{name}-{row.transport}.png"] = moment(row, observed).encoded("png")
-        self.drawn[f"{name}-{row.transport}.toml"] = result.scenario_toml.encode()
-
     def write(self) -> list[Path]:
-        """Writes them all."""
+        """Writes them all; gives the pictures."""
         from dumbbell.storage import adding, claimed, write_file
 
         with claimed(self.folder, self.kind):
@@ -120,6 +112,18 @@ class _Pictures:
         return [self.folder / name for name in sorted(self.drawn) if name.endswith(".png")]
 
 
+class _Moments(Drawn):
+    """Pictures of moments."""
+
+    def draw(self, row: Row, result: Result, observed: Observed) -> None:
+        """Draws a row, and keeps the experiment that was run."""
+        from dumbbell.check.picture import moment
+
+        name = re.sub(r"[^\w-]+", "-", row.case.file.stem)
+        self.drawn[f"{name}-{row.transport}.png"] = moment(row, observed).encoded("png")
+        self.drawn[f"{name}-{row.transport}.toml"] = result.scenario_toml.encode()
+
+
 def _print(rows: Sequence[Row]) -> None:
     from dumbbell.terminal import Grid
 
@@ -129,12 +133,12 @@ def _print(rows: Sequence[Row]) -> None:
     for case in dict.fromkeys(row.case.number for row in rows):
         title = next(row.case.title for row in rows if row.case.number == case)
         cells = [verdicts.get((case, transport)) for transport in transports]
-        table.add(str(case), title, *("-" if cell is None else _MARKS[cell] for cell in cells))
+        table.add(str(case), title, *("-" if cell is None else MARKS[cell] for cell in cells))
     table.print()
     for row in rows:
         if row.verdict != "pass":
             say(_sentence(row))
-    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in _MARKS}
+    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in MARKS}
     say(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
 

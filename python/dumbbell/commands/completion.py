@@ -56,6 +56,13 @@ def cases(incomplete: str) -> list[str]:
     return _beginning(SETS, incomplete)
 
 
+def exhibits(incomplete: str) -> list[str]:
+    """Mistakes of the past that come with the package."""
+    from dumbbell.check import read_exhibits
+
+    return _beginning([exhibit.name for exhibit in read_exhibits()], incomplete)
+
+
 def suites(incomplete: str) -> list[str]:
     """Evaluation suites; after a slash their parts."""
     from dumbbell import suites as evaluation
