@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,12 @@ class Exhibit:
         """The algorithm of the first flow."""
         cc = self.document["flows"][0]["cc"]
         return str(cc["name"] if isinstance(cc, dict) else cc)
+
+    @property
+    def experiment(self) -> str:
+        """What the file of the experiment says about it in its first lines; empty where it says nothing."""
+        lines = self.case.file.read_text(encoding="utf-8").splitlines()
+        return " ".join(line.removeprefix("#").strip() for line in takewhile(lambda one: one.startswith("#"), lines))
 
     @property
     def faulty(self) -> dict[str, Any]:

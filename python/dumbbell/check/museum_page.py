@@ -5,9 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
 
+import dumbbell
 from dumbbell.check.judge import Finding
-from dumbbell.check.museum import Visit
+from dumbbell.check.museum import Exhibit, Visit
 
 IMAGES = "images/museum"
 """Where the page has its pictures."""
@@ -23,7 +25,6 @@ def sections(visits: Sequence[Visit]) -> str:
 
 def _section(visit: Visit) -> str:
     exhibit = visit.exhibit
-    check = f"case {exhibit.check}" if exhibit.check else "the exhibit's own"
     lines = [
         f"## {exhibit.title}",
         "",
@@ -33,7 +34,9 @@ def _section(visit: Visit) -> str:
         "",
         f"![{exhibit.title}: healthy, and with the bug]({IMAGES}/{exhibit.name}.png)",
         "",
-        f"`{exhibit.algorithm}`, with the bug `{exhibit.changed}`; the check is {check}.",
+        textwrap.fill(f"The experiment ({_file(exhibit)}): {exhibit.experiment}", WIDTH),
+        "",
+        f"The bug is `{exhibit.changed}` of `{exhibit.algorithm}`.",
         "",
         "| what must be seen | asked | healthy | with the bug |",
         "|---|---|---|---|",
@@ -42,6 +45,16 @@ def _section(visit: Visit) -> str:
         said = healthy or faulty
         lines.append(f"| {said.says} | `{said.asked}` | {_told(healthy)} | {_told(faulty)} |")
     return "\n".join(lines) + "\n"
+
+
+def _file(exhibit: Exhibit) -> str:
+    """Where the experiment is: the exhibit's own, or that of the case that it names."""
+    file = exhibit.case.file
+    package = Path(dumbbell.__file__).parent
+    if not file.is_relative_to(package):
+        return f"`{file.name}`"
+    name = f"case {exhibit.check}" if exhibit.check else file.name
+    return f"[{name}](../python/dumbbell/{file.relative_to(package).as_posix()})"
 
 
 def _told(finding: Finding | None) -> str:
