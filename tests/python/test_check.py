@@ -13,6 +13,7 @@ import pytest
 
 from conftest import Cli
 from dumbbell import ScenarioError, check
+from dumbbell.check.cases import find
 from dumbbell.check.expressions import Expression, ExpressionError
 
 PAGE = Path(__file__).parents[2] / "docs/conform.md"
@@ -50,6 +51,28 @@ def failed(algorithm: str) -> set[int]:
 @pytest.fixture(scope="module")
 def failed_by_the_draft() -> set[int]:
     return failed("bbr3-draft")
+
+
+def test_saving_once_an_episode_passes_what_the_letter_of_the_draft_fails(failed_by_the_draft: set[int]) -> None:
+    assert failed_by_the_draft - failed("bbr3-draft:undo=episode") == {18, 19}
+
+
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+def test_a_spurious_recovery_of_any_number_of_packets_is_taken_back(tmp_path: Path, transport: str) -> None:
+    case = next(case.file for case in find("bbr3") if case.number == 18).read_text(encoding="utf-8")
+    # A packet leaves every 1.2 ms or a little sooner.
+    for packets in range(1, 11):
+        text = case.replace("43500us", f"{40_000 + 1_200 * packets - 600}us").replace(
+            "number = 18", f"number = {packets}"
+        )
+        (tmp_path / f"{packets:02}.toml").write_text(text, encoding="utf-8")
+
+    def verdicts(algorithm: str) -> dict[int, str]:
+        rows = check.conform(algorithm, cases=tmp_path, transports=[transport])
+        return {row.case.number: row.verdict for row in rows}
+
+    assert set(verdicts("bbr3-draft:undo=episode").values()) == {"pass"}
+    assert "fail" in verdicts("bbr3-draft").values()
 
 
 def mistakes() -> list[tuple[str, set[int]]]:

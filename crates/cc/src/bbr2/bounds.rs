@@ -6,7 +6,7 @@
 use super::model::{AckPhase, Bbr2, Bounds, Mode, Phase, Saved, UNSET};
 use super::parameters::{Timeout, Undo};
 use dumbbell_cc_contract::parameters::Gain;
-use dumbbell_cc_contract::{Control, LostPacket, RateSample, View};
+use dumbbell_cc_contract::{CaState, Control, LostPacket, RateSample, View};
 
 impl Bbr2 {
     /// `value` reduced by `beta`.
@@ -102,11 +102,16 @@ impl Bbr2 {
 
     /// The first loss begins a loss round.
     fn note_loss(&mut self, view: &View) {
+        let is_first = match self.parameters.undo {
+            Undo::State => !self.signals.loss,
+            Undo::Episode => !self.bounds.saved.for_next_reduction && view.ca_state <= CaState::Disorder,
+            Undo::Bounds | Undo::Nothing => false,
+        };
+        if is_first {
+            self.save_bounds(true);
+        }
         if !self.signals.loss {
             self.signals.next_delivered = view.delivered;
-            if self.parameters.undo == Undo::State {
-                self.save_bounds(true);
-            }
         }
         self.signals.loss = true;
         self.probe.saw_loss = true;
@@ -188,7 +193,7 @@ impl Bbr2 {
         self.full_pipe.restart(0);
         self.signals.loss = false;
         self.window_is_set = false;
-        let restores_state = self.parameters.undo == Undo::State;
+        let restores_state = matches!(self.parameters.undo, Undo::State | Undo::Episode);
         // The kernel remembers them until the next reduction.
         let saved = if restores_state { std::mem::take(&mut self.bounds.saved) } else { self.bounds.saved };
         self.bounds.bw_lo = self.bounds.bw_lo.max(saved.bw_lo);

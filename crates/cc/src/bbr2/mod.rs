@@ -165,7 +165,7 @@ impl Controller for Bbr2 {
     fn undo_cwnd(&mut self, view: &View, control: &Control) -> u32 {
         match self.parameters.undo {
             Undo::Nothing => control.cwnd,
-            Undo::Bounds | Undo::State => {
+            Undo::Bounds | Undo::State | Undo::Episode => {
                 self.undo_bounds(view);
                 self.prior_cwnd
             }

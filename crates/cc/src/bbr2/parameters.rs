@@ -355,8 +355,12 @@ pub enum Undo {
     /// The window and the bounds (Linux).
     #[default]
     Bounds,
-    /// These and the state: STARTUP when the loss had ended it, REFILL when it had ended UP (draft).
+    /// These and the state: STARTUP when the loss had ended it, REFILL when it had ended UP (draft). They are saved with
+    /// the first loss of every loss round, so that a second loss that comes after the first one has ended UP saves
+    /// what the first one has lowered.
     State,
+    /// As `state`, but saved once an episode: with the first loss of a recovery, and not again before it is over.
+    Episode,
     /// Nothing (QUIC).
     Nothing,
 }
