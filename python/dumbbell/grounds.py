@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 
 SIMULATOR = "simulator"
 LINUX = "linux"
+
+
+_MONOTONIC_COARSE = 6
+"""``CLOCK_MONOTONIC_COARSE``, which Python has no name for."""
+
+
+def hz() -> int:
+    """Ticks a second of the running kernel's coarse clock (``CONFIG_HZ``)."""
+    return round(1 / time.clock_getres(_MONOTONIC_COARSE))
 
 
 class Ground(Protocol):

@@ -19,6 +19,8 @@ import pytest
 import dumbbell as db
 from conftest import Cli
 from dumbbell import _core, cli, grounds
+from dumbbell import experiment as experiments
+from dumbbell.commands.compare import with_buffers_of_hosts
 from dumbbell.grounds import LINUX
 from dumbbell.parallel import run_point
 from load import PATIENCE_S, alone, measured, wait_until
@@ -303,6 +305,34 @@ def test_two_grounds_are_compared_side_by_side(dumbbell: Cli, tmp_path: Path) ->
         assert abs(pairs["goodput_mbps"]["difference"]) < 0.05
 
     measured(measure, holds)
+
+
+@pytest.mark.parametrize(
+    ("transport", "settings", "changes"),
+    [
+        ("", {}, True),
+        ("transport = { ecn = true }\n", {}, True),
+        ("", {"transport": "tcp"}, False),
+        ('transport = "quic"\n', {}, False),
+        ('transport = { send_buffer = "100kB" }\n', {}, False),
+        ('transport = "linux-host"\n', {}, False),
+    ],
+)
+def test_grounds_are_compared_with_the_buffers_of_hosts_unless_the_file_says_something(
+    tmp_path: Path, transport: str, settings: dict[str, str], changes: bool
+) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(
+        f'duration = "1s"\n{transport}path = {{ rate = "10mbit", rtt = "20ms" }}\nflows = [{{ cc = "cubic" }}]\n',
+        encoding="utf-8",
+    )
+    given = experiments.load(file, set=settings).points[0].resolved_toml
+    compared = with_buffers_of_hosts(file, settings, None).points[0].resolved_toml
+    assert (compared != given) == changes
+    if changes:
+        assert 'send_buffer = "autotuning"' in compared
+        assert "receive_autotuning = true" in compared
+        assert f"hz = {grounds.hz()}" in compared
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 //!
 //! Who has to know which protocol a flow has asks here. Only what builds endpoints names them besides.
 
+use crate::SendBufferSize;
 use crate::config::{ControllerRtt, Pacing, RttSamples, TransportConfig};
 use crate::ecn::EcnUse;
 use crate::quic::QuicConfig;
@@ -98,7 +99,7 @@ impl Protocol {
 
 impl TransportConfig {
     /// Names of the ready-made endpoints of [`TransportConfig::profile`].
-    pub const PROFILES: [&str; 6] = ["tcp", "quic", "dqc", "udp", "probe", "real-time"];
+    pub const PROFILES: [&str; 7] = ["tcp", "linux-host", "quic", "dqc", "udp", "probe", "real-time"];
     /// Bytes of IP and TCP headers without options.
     const TCP_HEADER: u32 = 40;
     /// Bytes of the timestamp option, padding included.
@@ -106,7 +107,8 @@ impl TransportConfig {
     /// Bytes of the option of accurate ECN with its three counters, padding included.
     const MARKS_OPTION: u32 = 12;
 
-    /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study:
+    /// Ready-made endpoints: `tcp` (Linux 6.18 with ample buffers and a fine clock), `linux-host` (the same with the
+    /// buffers of its hosts, which size themselves, and the clock of most distributions), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study:
     /// an ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds), `udp`
     /// (datagrams that nobody acknowledges), `probe` (datagrams that are sent back) and `real-time` (a call).
     pub fn profile(name: &str) -> Option<TransportConfig> {
@@ -114,6 +116,12 @@ impl TransportConfig {
             TransportConfig { protocol: Protocol::Quic, mss: 1350, pacing: Pacing::On, ..TransportConfig::default() };
         match name {
             "tcp" => Some(TransportConfig::default()),
+            "linux-host" => Some(TransportConfig {
+                receive_autotuning: true,
+                send_buffer: SendBufferSize::Autotuning,
+                hz: 250,
+                ..TransportConfig::default()
+            }),
             "quic" => Some(quic),
             "dqc" => Some(TransportConfig { ack_every: 1, undo: false, quic: QuicConfig::dqc(), ..quic }),
             "udp" => Some(TransportConfig { protocol: Protocol::Udp, mss: 1472, ..TransportConfig::default() }),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from dumbbell import experiment, storage
+from dumbbell import _core, experiment, grounds, storage
 from dumbbell.commands import completion, options
 from dumbbell.commands.options import Limits, Output
 from dumbbell.commands.running import check_out, run_one, run_point
-from dumbbell.console import examples, fail, print_json, print_paths
+from dumbbell.console import examples, fail, note, print_json, print_paths
 from dumbbell.printable import file_name
 
 if TYPE_CHECKING:
+    from dumbbell._core import Experiment
     from dumbbell.results import Result
 
 EXAMPLES = examples(
@@ -153,23 +155,53 @@ def _on_both_grounds(
     """The results of a file on two grounds, with their names."""
     from dumbbell.agreement import name
 
-    grounds = options.several(on)
-    if len(arguments) != 1 or len(grounds) != 2:
+    wanted = options.several(on)
+    if len(arguments) != 1 or len(wanted) != 2:
         fail("compare --on takes two grounds and one file: dumbbell compare --on sim,linux FILE")
     retries, sysctls = kernel
     # Both before the first runs: a mistake in the second one costs no time.
-    made = [options.ground(ground, retries, sysctls if ground == "linux" else None) for ground in grounds]
+    made = [options.ground(ground, retries, sysctls if ground == "linux" else None) for ground in wanted]
     chosen, seed = replaced
-    loaded = options.load(Path(arguments[0]), set=chosen, seed=seed)
+    loaded = with_buffers_of_hosts(Path(arguments[0]), chosen, seed)
     if len(loaded.points) != 1:
         fail(f"{arguments[0]} has {len(loaded.points)} points; compare grounds with a file of one run")
-    folders = [None if out is None else out / ground for ground in grounds]
+    folders = [None if out is None else out / ground for ground in wanted]
     for folder in folders:
         check_out(loaded, folder)
     first, second = (
         run_point(loaded, limits._replace(ground=ground), folder) for ground, folder in zip(made, folders, strict=True)
     )
     return (name(first), first), (name(second), second)
+
+
+def with_buffers_of_hosts(file: Path, chosen: dict[str, str], seed: int | None) -> Experiment:
+    """The experiment, with the buffers and the clock that hosts of the running kernel have.
+
+    A file that says nothing of both means ample buffers and a fine clock, which no kernel has: its numbers would differ
+    from the kernel's for that reason alone. ``--set transport=tcp`` leaves them so.
+    """
+    loaded = options.load(file, set=chosen, seed=seed)
+    if any(key.partition(".")[0] == "transport" for key in chosen) or not _has_plain_hosts(loaded):
+        return loaded
+    host = {
+        "transport.receive_autotuning": "true",
+        "transport.send_buffer": "autotuning",
+        "transport.hz": str(grounds.hz()),
+    }
+    changed = options.load(file, set=host | chosen, seed=seed)
+    if changed.points[0].content_hash != loaded.points[0].content_hash:
+        note(
+            f"both grounds have the buffers of Linux hosts, which size themselves, and a clock of {grounds.hz()} Hz "
+            "(transport = linux-host); --set transport=tcp compares with ample buffers instead"
+        )
+    return changed
+
+
+def _has_plain_hosts(loaded: Experiment) -> bool:
+    """Whether no flow says anything of its buffers and its clock."""
+    plain = {"protocol": "tcp", "receive_autotuning": False, "send_buffer": "unlimited", "hz": 1000}
+    flows = json.loads(_core.toml_as_json(loaded.points[0].resolved_toml))["flows"]
+    return all(flow["transport"].get(key) == value for flow in flows for key, value in plain.items())
 
 
 def _show_beside(first: Named, second: Named, output: Output) -> None:

@@ -20,14 +20,19 @@ fn profiles_differ_in_what_they_are_made_for() {
     let of = |profile| TransportConfig::profile(profile).unwrap();
     assert_eq!(of("tcp"), TransportConfig::default());
     let protocols = TransportConfig::PROFILES.map(|profile| of(profile).protocol.name());
-    assert_eq!(protocols, ["tcp", "quic", "quic", "udp", "probe", "real-time"]);
-    assert_eq!(TransportConfig::PROFILES.map(|profile| of(profile).mss), [1_448, 1_350, 1_350, 1_472, 64, 1_200]);
+    assert_eq!(protocols, ["tcp", "tcp", "quic", "quic", "udp", "probe", "real-time"]);
+    assert_eq!(
+        TransportConfig::PROFILES.map(|profile| of(profile).mss),
+        [1_448, 1_448, 1_350, 1_350, 1_472, 64, 1_200]
+    );
+    let host = of("linux-host");
+    assert_eq!((host.receive_autotuning, host.send_buffer, host.hz), (true, SendBufferSize::Autotuning, 250));
     assert_eq!((of("quic").pacing, of("dqc").pacing, of("tcp").pacing), (Pacing::On, Pacing::On, Pacing::Auto));
     assert_eq!((of("dqc").ack_every, of("dqc").undo, of("dqc").quic), (1, false, QuicConfig::dqc()));
     assert_eq!((of("quic").ack_every, of("quic").undo), (2, true));
     assert_eq!(TransportConfig::profile("sctp"), None);
     let controlled = TransportConfig::PROFILES.map(|profile| of(profile).protocol.is_controlled());
-    assert_eq!(controlled, [true, true, true, false, false, false]);
+    assert_eq!(controlled, [true, true, true, true, false, false, false]);
 }
 
 #[test]
