@@ -32,12 +32,18 @@ pub enum Outcome {
 impl Row {
     /// Whether everything that the script expects happens.
     pub fn holds(&self) -> bool {
-        matches!(self.outcome, Outcome::Judged(Verdict::Holds | Verdict::HoldsUntil(..)))
+        matches!(self.outcome, Outcome::Judged(Verdict::Holds))
+    }
+
+    /// Whether everything happens up to a line that is about something else than what is modelled.
+    pub fn holds_in_part(&self) -> bool {
+        matches!(self.outcome, Outcome::Judged(Verdict::HoldsUntil(..)))
     }
 
     /// Whether it expects something else than what happens, or is not a script at all.
     pub fn fails(&self) -> bool {
-        !self.holds() && !self.cannot_be_asked() && !matches!(self.outcome, Outcome::Judged(Verdict::OutOfScope(..)))
+        let is_in_scope = !matches!(self.outcome, Outcome::Judged(Verdict::OutOfScope(..)));
+        is_in_scope && !self.holds() && !self.holds_in_part() && !self.cannot_be_asked()
     }
 
     /// Whether the kernel lacks what it is about.
@@ -50,7 +56,7 @@ impl Row {
         match &self.outcome {
             Outcome::Judged(Verdict::Holds) => ("holds", String::new()),
             Outcome::Judged(Verdict::HoldsUntil(place, reason)) => {
-                ("holds", format!("up to line {}, which is about {reason}", place.line))
+                ("in part", format!("up to line {}, which is about {reason}", place.line))
             }
             Outcome::Judged(Verdict::Fails(difference)) => ("FAILS", difference.to_string()),
             Outcome::Judged(Verdict::OutOfScope(place, reason)) => {
@@ -78,10 +84,14 @@ impl fmt::Display for Table {
             let (verdict, reason) = row.verdict();
             writeln!(f, "{}", format!("{:width$}  {verdict:12}  {reason}", row.name).trim_end())?;
         }
-        let holds = self.rows.iter().filter(|row| row.holds()).count();
-        let fails = self.rows.iter().filter(|row| row.fails()).count();
-        let out_of_scope = self.rows.len() - holds - fails;
-        write!(f, "{holds} of {} applicable scripts hold; {out_of_scope} are out of scope", holds + fails)
+        let count = |is: fn(&Row) -> bool| self.rows.iter().filter(|row| is(row)).count();
+        let (holds, in_part, fails) = (count(Row::holds), count(Row::holds_in_part), count(Row::fails));
+        let asked = holds + in_part + fails;
+        let out_of_scope = self.rows.len() - asked;
+        write!(
+            f,
+            "{holds} of {asked} applicable scripts hold, {in_part} in part, {fails} fail; {out_of_scope} are out of scope"
+        )
     }
 }
 
@@ -134,4 +144,29 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Place;
+
+    #[test]
+    fn what_holds_in_part_is_counted_apart() {
+        let place = Place { line: 7, column: 1 };
+        let outcomes = [
+            Outcome::Judged(Verdict::Holds),
+            Outcome::Judged(Verdict::Holds),
+            Outcome::Judged(Verdict::HoldsUntil(place, "close".to_owned())),
+            Outcome::Judged(Verdict::OutOfScope(place, "close".to_owned())),
+            Outcome::NotOnThisKernel("accurate ECN".to_owned()),
+            Outcome::Broken("is no file".to_owned()),
+        ];
+        let rows: Vec<Row> = outcomes.into_iter().map(|outcome| Row { name: "a.pkt".to_owned(), outcome }).collect();
+        assert_eq!(rows[2].verdict(), ("in part", "up to line 7, which is about close".to_owned()));
+        assert!(!rows[2].holds() && !rows[2].fails());
+        let table = Table { rows }.to_string();
+        let last = table.lines().last().expect("a line of counts");
+        assert_eq!(last, "2 of 4 applicable scripts hold, 1 in part, 1 fail; 2 are out of scope");
+    }
 }
