@@ -15,6 +15,7 @@ from dumbbell.commands import (
     evidence,
     extract,
     flent,
+    gate,
     inspect,
     museum,
     new,
@@ -82,6 +83,7 @@ app.command(epilog=suite.EXAMPLES)(suite.suite)
 checks.command(epilog=check.EXAMPLES)(check.conform)
 checks.command(epilog=evidence.EXAMPLES)(evidence.evidence)
 checks.command(epilog=museum.EXAMPLES)(museum.museum)
+checks.command(epilog=gate.EXAMPLES)(gate.gate)
 cc.command("list", epilog=inspect.CC_LIST_EXAMPLES)(inspect.cc_list)
 cc.command("show", epilog=inspect.CC_SHOW_EXAMPLES)(inspect.cc_show)
 app.add_typer(cc, name="cc")

@@ -1,9 +1,9 @@
 """The ``dumbbell`` command.
 
 Standard output carries results, standard error everything else. Exit status: 0 done (a claim of a study that turns out
-not to hold is a result), 1 an examined algorithm fails a case of ``check``, 2 wrong input or unwritable output (a
-message, nothing written), 3 the machine has disturbed a run on the kernel (it is kept aside under ``void``), 130
-interrupted.
+not to hold is a result), 1 an examined algorithm fails a case or a limit of ``check``, 2 wrong input or unwritable
+output (a message, nothing written), 3 the machine has disturbed a run on the kernel (it is kept aside under ``void``),
+130 interrupted.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -157,6 +158,41 @@ def bootstrap_interval(
     if not math.isfinite(low + high):
         low, high = interval("percentile")
     return Interval(estimate, low, high, int(x.size))
+
+
+def quantile_interval(samples: ArrayLike, share: float = 0.5, error: float = ALPHA / 2) -> Interval | None:
+    """A quantile of independent samples with an interval that assumes nothing of their distribution.
+
+    Its bounds are two of the samples, by their ranks (David and Nagaraja, Order Statistics, section 7.1). Each bound is
+    wrong with a probability of at most ``error``; the default makes an interval of 95 %. A bound for which there are
+    too few samples is infinite. Samples may be infinite; ``None`` without any.
+
+    Args:
+        samples: A number each.
+        share: Which quantile, more than 0 and less than 1; 0.5 is the median.
+        error: How often a bound may be wrong.
+    """
+    x = np.sort(np.asarray(samples, dtype=np.float64).ravel())
+    if x.size == 0:
+        return None
+    low, high = quantile_ranks(x.size, share, error)
+    method: Literal["higher", "linear"] = "higher" if np.isinf(x).any() else "linear"
+    return Interval(
+        float(np.quantile(x, share, method=method)),
+        float(x[low - 1]) if low >= 1 else -math.inf,
+        float(x[high - 1]) if high <= x.size else math.inf,
+        int(x.size),
+    )
+
+
+def quantile_ranks(n: int, share: float, error: float) -> tuple[int, int]:
+    """The ranks, from 1, of the bounds of :func:`quantile_interval`; 0 and ``n + 1`` where there is none."""
+    from scipy.special import bdtr, bdtrc
+
+    below = np.arange(n)
+    low = int((bdtr(below, n, share) <= error).sum())
+    high = n - int((bdtrc(below, n, share) <= error).sum()) + 1
+    return low, high
 
 
 @dataclass(frozen=True)

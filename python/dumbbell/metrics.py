@@ -35,6 +35,7 @@ from dumbbell.inference import kruskal_wallis as kruskal_wallis
 from dumbbell.inference import levene as levene
 from dumbbell.inference import mean_interval as mean_interval
 from dumbbell.inference import proportion_interval as proportion_interval
+from dumbbell.inference import quantile_interval as quantile_interval
 from dumbbell.inference import welch_anova as welch_anova
 from dumbbell.posthoc import Pair as Pair
 from dumbbell.posthoc import games_howell as games_howell

@@ -188,3 +188,26 @@ def test_what_statsmodels_finds_is_found() -> None:
         ours = method(UNEQUAL)
         assert [pair.p for pair in ours] == pytest.approx(list(theirs.pvalues), abs=1e-6)
         assert [-pair.difference.estimate for pair in ours] == pytest.approx(list(theirs.meandiffs))
+
+
+def test_an_interval_of_a_quantile_is_between_samples_and_as_sure_as_it_says() -> None:
+    # The sign test's: of the median of 6 samples the lowest and the highest make an interval of 96.9 %, of 5 none.
+    six = metrics.quantile_interval([6, 1, 5, 2, 4, 3])
+    assert six is not None
+    assert (six.low, six.estimate, six.high) == (1, 3.5, 6)
+    five = metrics.quantile_interval([1, 2, 3, 4, 5])
+    assert five is not None
+    assert (five.low, five.high) == (-math.inf, math.inf)
+    # A bound of the 95th percentile at 95 % needs 59 samples.
+    bounds = [metrics.quantile_interval(range(runs), 0.95, 0.05) for runs in (58, 59)]
+    assert [interval.high for interval in bounds if interval is not None] == [math.inf, 58]
+    assert metrics.quantile_interval([]) is None
+    never = metrics.quantile_interval([1.0, 2.0, *[math.inf] * 10])
+    assert never is not None
+    assert (never.estimate, never.low, never.high) == (math.inf, math.inf, math.inf)
+    generator = np.random.default_rng(5)
+    for share in (0.5, 0.9):
+        truth = math.exp(float(np.quantile(generator.normal(size=2_000_000), share)))
+        found = [metrics.quantile_interval(np.exp(generator.normal(size=60)), share) for _ in range(500)]
+        missed = sum(not interval.low <= truth <= interval.high for interval in found if interval is not None)
+        assert 0 < missed <= 0.05 * 500

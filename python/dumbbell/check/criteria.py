@@ -13,11 +13,9 @@ from typing import Any
 
 from dumbbell.check.expressions import ExpressionError
 from dumbbell.check.quantities import SERIES, TRANSFERS, Judgement, Quantity
+from dumbbell.check.subject import SUBJECT, put_subject, senders
 from dumbbell.check.table import Table, files_of, read_parts
 from dumbbell.experiment import toml
-
-SUBJECT = "subject"
-"""The label of flows and traffic whose algorithm is examined."""
 
 BASELINES = ("reno", "cubic")
 """Who is examined beside it."""
@@ -88,12 +86,7 @@ class Criterion:
         document: dict[str, Any] = copy.deepcopy(dict(self.document))
         if quick:
             _merge(document, self.quick)
-        for entry in (*document.get("flows", ()), *document.get("traffic", ())):
-            if entry.get("label") == SUBJECT:
-                entry["cc"] = algorithm
-            if transport != "tcp" and "cc" in entry:
-                given = entry.get("transport", document.get("transport", {}))
-                entry["transport"] = {**(given if isinstance(given, dict) else {}), "profile": transport}
+        put_subject(document, algorithm, transport)
         document.setdefault("vary_rtt", "1packet")
         needs_series = any(SERIES in name for measure in self.measures for name in measure.quantity.names)
         document.setdefault("record", {"series": needs_series})
@@ -134,7 +127,7 @@ def _read(file: Path) -> Criterion:
     text, document, below = read_parts(file, "criterion", swept=True)
     table = _Table(file, "criterion", below)
     table.check(_CRITERION)
-    entries = [*document.get("flows", ()), *document.get("traffic", ())]
+    entries = list(senders(document))
     if not any(entry.get("label") == SUBJECT for entry in entries):
         table.refuse("title", f'no flow or traffic has the label = "{SUBJECT}": nobody would be examined')
     if len(_EXAMINED.findall(text)) != sum(entry.get("label") == SUBJECT for entry in entries):
@@ -204,10 +197,7 @@ class _Table(Table):
     def check_names(self, key: str, names: Sequence[str], document: Mapping[str, Any]) -> None:
         """Refuses names that no run of the experiment has."""
         columns = _columns()
-        labels = {
-            str(entry.get("label", entry.get("cc", entry.get("kind"))))
-            for entry in (*document.get("flows", ()), *document.get("traffic", ()))
-        }
+        labels = {str(entry.get("label", entry.get("cc", entry.get("kind")))) for entry in senders(document)}
         for name in names:
             owner, dot, column = name.partition(".")
             label = owner.removesuffix(SERIES).removesuffix(TRANSFERS)

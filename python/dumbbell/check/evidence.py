@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dumbbell import _core, experiment
-from dumbbell.check.criteria import BASELINES, SUBJECT, VALUE, Criterion, Measure
+from dumbbell.check.criteria import BASELINES, VALUE, Criterion, Measure
 from dumbbell.check.quantities import measured
-from dumbbell.check.subject import subject
+from dumbbell.check.subject import SUBJECT, subject
 
 if TYPE_CHECKING:
     from dumbbell.results import Result
