@@ -54,6 +54,7 @@ def beginning(names: list[str], incomplete: str) -> list[str]:
         ("advise --candidates bbr,cub", [f"bbr,{name}" for name in beginning(ALGORITHMS, "cub")]),
         ("suite aqm --cc bbr,bbr", [f"bbr,{name}" for name in beginning(ALGORITHMS, "bbr") if name != "bbr"]),
         ("check gate bbr3 bb", beginning(ALGORITHMS, "bb")),
+        ("check gate bbr3 bbr --scenario ran", ["random-loss"]),
         ("flent rr", beginning([*TESTS], "rr")),
         ("flent rrul --cc bbr", beginning(ALGORITHMS, "bbr")),
         ("plot out --y good", ["goodput_mbps"]),

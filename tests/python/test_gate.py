@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from conftest import Cli
 from dumbbell.check import gate_page, recorded, scenarios
@@ -221,7 +226,7 @@ def test_a_planted_regression_of_fairness_is_red(dumbbell: Cli) -> None:
     greedy = "cubic:emulated_connections=8"
     done = dumbbell("check", "gate", "cubic", greedy, "--scenario", "beside-cubic", "--gate", "fairness -0.05")
     assert done.status == 1, done.err
-    assert "1 rows of 40 pairs of runs: 0 pass, 1 FAIL, 0 undecided" in done.out
+    assert "1 row of 40 pairs of runs: 0 pass, 1 FAIL, 0 undecided" in done.out
 
 
 def test_what_was_recorded_is_a_base_and_runs_are_not_repeated(own: Path, tmp_path: Path, dumbbell: Cli) -> None:
@@ -380,3 +385,71 @@ def test_in_python_limits_are_judged_in_the_order_of_the_scenarios(own: Path) ->
     found = [(row.scenario, row.limit.metric) for row in report.rows]
     assert found == [("steady", "delay"), ("steady", "goodput"), ("beside", "delay"), ("short", "delay")]
     assert len(applied([], scenarios.read_scenarios(own))) == 11
+
+
+ACTION = yaml.safe_load((ROOT / ".github/actions/gate/action.yml").read_text("utf-8"))
+STEPS = {step.get("name"): step for step in ACTION["runs"]["steps"]}
+
+
+def step(name: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a step of the action as its forge does, with the programs of this environment and those in the folder."""
+    path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+    files = {"GITHUB_OUTPUT": folder / "output", "GITHUB_STEP_SUMMARY": folder / "summary", "RUNNER_TEMP": folder}
+    known = dict.fromkeys(STEPS[name]["env"], "") | {key: str(file) for key, file in files.items()}
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[name]["run"]],
+        env=os.environ | known | environment | {"PATH": path}, cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_the_action_runs_the_gate_with_its_inputs(own: Path, tmp_path: Path) -> None:
+    inputs = {"BASE": "bbr3", "NEW": SLOWER, "SCENARIOS": str(own), "REPEAT": "8"}
+    done = step("gate", tmp_path, **inputs, LIMITS="steady: goodput -2%\ndelay +50%\n")
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "dumbbell-gate.md"
+    assert (tmp_path / "output").read_text() == f"status=1\npage={page}\n"
+    assert (tmp_path / "summary").read_text() == page.read_text()
+    assert "1 of 4 rows fail" in page.read_text()
+    assert step("verdict", tmp_path, STATUS="1").returncode == 1
+    page.unlink()
+    wrong = step("gate", tmp_path, **inputs, LIMITS="godput -2%")
+    assert wrong.returncode == 2
+    assert "did you mean `goodput`?" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "place"), [("", "POST repos/o/r/issues/7/comments"), ("42\n43", "PATCH repos/o/r/issues/comments/42")]
+)
+def test_the_action_comments_once(said: str, place: str, tmp_path: Path) -> None:
+    forge = tmp_path / "gh"
+    forge.write_text(f'#!/bin/sh\necho "$@" >> calls\ncase "$*" in *--paginate*) echo "{said}";; esac\n')
+    forge.chmod(0o755)
+    done = step("comment", tmp_path, PAGE="gate.md", PULL="7", GITHUB_REPOSITORY="o/r")
+    assert done.returncode == 0, done.stderr
+    asked, sent = (tmp_path / "calls").read_text().splitlines()
+    assert gate_page.MARK in asked
+    assert sent == f"api --silent --method {place} -F body=@gate.md"
+    forge.write_text("#!/bin/sh\nexit 1\n")
+    assert "::warning::" in step("comment", tmp_path, PAGE="gate.md", PULL="7", GITHUB_REPOSITORY="o/r").stdout
+
+
+def test_the_inputs_of_the_action_are_those_that_its_steps_and_the_page_name() -> None:
+    used = set(re.findall(r"inputs\.(\w+)", json.dumps(ACTION["runs"])))
+    assert used == set(ACTION["inputs"])
+    assert all(one["description"] for one in ACTION["inputs"].values())
+    text = (ROOT / "docs/gate.md").read_text("utf-8")
+    (example,) = (yaml.safe_load(one) for one in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
+    (job,) = example["jobs"].values()
+    (given,) = (one["with"] for one in job["steps"] if "/gate@" in one.get("uses", ""))
+    assert set(given) <= set(ACTION["inputs"])
+    assert job["permissions"]["pull-requests"] == "write"
+
+
+def test_the_page_shows_what_its_first_command_prints(dumbbell: Cli) -> None:
+    text = (ROOT / "docs/gate.md").read_text("utf-8")
+    block = re.findall(r"```console\n\$ dumbbell (.*?)\n(.*?)\n\$ echo", text, re.DOTALL)[0]
+    done = dumbbell(*block[0].split())
+    assert done.status == 1
+    assert [line.rstrip() for line in done.out.splitlines() if line.strip()] == block[1].splitlines()
+    named = re.findall(r"^\| `([a-z-]+)` \|", text.split("## Scenarios")[1], re.MULTILINE)
+    assert named == [one.name for one in scenarios.find()]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import dumbbell as db
+from conftest import Cli
 
 PAGES = Path(__file__).parents[2] / "docs/tutorials"
 # What a page adds, what takes its place here, and the parameter that the page sweeps.
@@ -56,3 +57,25 @@ def test_the_sweep_of_a_tutorial_has_four_points(page: str, tmp_path: Path) -> N
 def test_links_of_the_tutorials_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]*)(?:#[^)]*)?\)", page.read_text("utf-8")):
         assert "://" in target or (page.parent / target).exists(), target
+
+
+def test_the_page_on_a_changed_bbr_shows_what_its_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dumbbell: Cli
+) -> None:
+    text = (PAGES / "quic.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "short.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[0])
+    shown = {
+        lines[0].removeprefix("$ dumbbell "): lines[1:]
+        for lines in (block.splitlines() for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL))
+    }
+    why, gate, conform, evidence, record = shown
+    for command in (why, conform, evidence):
+        printed = [line.rstrip() for line in dumbbell(*command.split()).out.splitlines()]
+        assert [line for line in shown[command] if line not in (*printed, "...")] == []
+    # All scenarios take some seconds; one of them alone has other bounds, and the same medians.
+    done = dumbbell(*gate.split(), "--scenario", "beside-cubic")
+    assert done.status == 1
+    medians = [line.split()[-4:] for line in done.out.splitlines() if line.startswith(" beside-cubic")]
+    assert medians == [line.split()[-4:] for line in shown[gate] if line.startswith(" beside-cubic")]
+    assert record.startswith("check gate bbr3 --transport quic -o baseline")

@@ -61,7 +61,7 @@ def sentences(report: Report) -> list[str]:
     """What the table says, in words."""
     counts = ", ".join(f"{count} {WORDS[verdict]}" for verdict, count in report.counts.items())
     found = [
-        f"{len(report.rows)} rows of {report.repeat} pairs of runs: {counts}; the verdicts hold together with "
+        f"{_rows(len(report.rows))} of {report.repeat} pairs of runs: {counts}; the verdicts hold together with "
         f"{100 - 100 * ALPHA:g} %"
     ]
     if report.is_same:
@@ -71,7 +71,7 @@ def sentences(report: Report) -> list[str]:
 
 def _advice(report: Report) -> list[str]:
     shown = f"a regression {BEYOND:g} times as large as its limit, with {100 * POWER:g} %"
-    found = [f"{report.repeat} runs show {shown}, in {report.enough(report.repeat)} rows"]
+    found = [f"{report.repeat} runs show {shown}, in {_rows(report.enough(report.repeat))}"]
     most = report.advised
     if most is not None and most > report.repeat:
         found.append(f"--repeat {most} shows it in {report.enough(most)}")
@@ -83,11 +83,15 @@ def _advice(report: Report) -> list[str]:
     return found
 
 
+def _rows(count: int) -> str:
+    return f"{count} row{'s' * (count != 1)}"
+
+
 def page(report: Report) -> str:
     """The page of Markdown, which begins with :data:`MARK`."""
     base, new = (_named(one) for one in (report.base, report.new))
     failed = len(report.failed)
-    head = f"**{failed} of {len(report.rows)} rows fail**" if failed else "**no regression shown**"
+    head = f"**{failed} of {_rows(len(report.rows))} fail**" if failed else "**no regression shown**"
     decided = [row for row in report.rows if row.verdict != "pass"]
     lines = [MARK, f"### {new} against {base}: {head}", "", *(f"{in_markdown(one)}." for one in sentences(report)), ""]
     lines += [f"Note: {in_markdown(one)}" for one in report.notes]

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dumbbell.check.scenarios import METRICS, hint
 from dumbbell.inference import FloatArray, Interval, proportion_interval, quantile_interval, quantile_ranks
@@ -145,7 +144,7 @@ class Row:
         return "pass" if max(bounds) <= self.limit.size else "undecided"
 
 
-def judge(scenario: str, limit: Limit, base: Sequence[float], new: Sequence[float], error: float) -> Row:
+def judge(scenario: str, limit: Limit, base: ArrayLike, new: ArrayLike, error: float) -> Row:
     """What pairs of runs say about a limit.
 
     Args:

@@ -63,6 +63,13 @@ def exhibits(incomplete: str) -> list[str]:
     return _beginning([exhibit.name for exhibit in read_exhibits()], incomplete)
 
 
+def scenarios(incomplete: str) -> list[str]:
+    """Scenarios of a gate that come with the package."""
+    from dumbbell.check.scenarios import find
+
+    return _beginning((one.name for one in find()), incomplete)
+
+
 def suites(incomplete: str) -> list[str]:
     """Evaluation suites; after a slash their parts."""
     from dumbbell import suites as evaluation

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from dumbbell import interrupts
 from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, note, print_json, print_paths, say
 
@@ -55,7 +57,8 @@ def gate(
         Path | None, typer.Option(metavar="DIR", help="Scenarios of your own, files *.toml, in place of the package's.")
     ] = None,
     scenario: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this scenario; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this scenario; may be repeated.", autocompletion=completion.scenarios),
     ] = None,
     repeat: Annotated[
         int | None, typer.Option(min=1, max=10_000, help="Runs of each scenario; default 40, or as recorded.")
@@ -80,6 +83,9 @@ def gate(
     from dumbbell.check import gate_page
     from dumbbell.check.recorded import FILE
 
+    if out is not None:
+        command = shlex.join(["dumbbell", *sys.argv[1:]])
+        interrupts.advise(lambda: f"runs that are finished are kept in {out}; to go on:\n  {command}")
     shared: dict[str, Any] = {
         "scenarios": scenarios,
         "names": scenario or (),
