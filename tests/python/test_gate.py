@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +119,16 @@ def test_few_runs_decide_nothing() -> None:
     assert row.verdict == "undecided"
     assert (row.change.low, row.change.high) == (-math.inf, math.inf)
     assert judge("s", parse("goodput -2%"), [10.0] * 5, [1.0] * 5, ALPHA).verdict == "fail"
+
+
+def test_a_note_says_where_there_are_too_few_runs(own: Path) -> None:
+    limits = ["p95 goodput -2%", "delay +10%"]
+    few, enough = (
+        gate("bbr3", "bbr", limits, scenarios=own, names=["steady"], repeat=repeat, progress=False).notes
+        for repeat in (5, 85)
+    )
+    assert few == ["too few runs to show anything: p95 goodput -2% needs 86, delay +10% needs 6"]
+    assert enough == ["too few runs to show anything: p95 goodput -2% needs 86"]
 
 
 def test_a_quantile_that_is_not_the_median_needs_more_runs_and_is_judged_by_both_samples() -> None:
@@ -284,7 +295,7 @@ def test_own_classes_and_quic_are_compared(own: Path, tmp_path: Path, dumbbell: 
         ),
         (
             {"scenarios": {"steady": {"digest": "", "seeds": [1], "values": {"goodput": [-1]}}}},
-            "scenarios.steady.values.goodput: numbers must be 0 or more",
+            "scenarios.steady.values.goodput: numbers must lie between 0 and 1e+300, or be null",
         ),
         (
             {"scenarios": {"steady": {"digest": "", "seeds": [1], "values": {"goodput": [1, 2]}}}},
@@ -433,16 +444,32 @@ def test_the_action_comments_once(said: str, place: str, tmp_path: Path) -> None
     assert "::warning::" in step("comment", tmp_path, PAGE="gate.md", PULL="7", GITHUB_REPOSITORY="o/r").stdout
 
 
-def test_the_inputs_of_the_action_are_those_that_its_steps_and_the_page_name() -> None:
+def test_the_inputs_of_the_action_are_those_that_its_steps_name() -> None:
     used = set(re.findall(r"inputs\.(\w+)", json.dumps(ACTION["runs"])))
     assert used == set(ACTION["inputs"])
     assert all(one["description"] for one in ACTION["inputs"].values())
-    text = (ROOT / "docs/gate.md").read_text("utf-8")
-    (example,) = (yaml.safe_load(one) for one in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
-    (job,) = example["jobs"].values()
-    (given,) = (one["with"] for one in job["steps"] if "/gate@" in one.get("uses", ""))
+
+
+SAMPLE = ROOT / "examples/gate"
+
+
+def test_the_sample_is_red_where_fairness_is_lost_and_green_where_nothing_changes(tmp_path: Path) -> None:
+    workflow = (SAMPLE / ".github/workflows/gate.yml").read_text("utf-8")
+    assert f"```yaml\n{workflow}```" in (ROOT / "docs/gate.md").read_text("utf-8")
+    (job,) = yaml.safe_load(workflow)["jobs"].values()
+    (given,) = (one["with"] for one in job["steps"] if "/gate@" in one["uses"])
     assert set(given) <= set(ACTION["inputs"])
     assert job["permissions"]["pull-requests"] == "write"
+    shutil.copytree(SAMPLE, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(SAMPLE, tmp_path / "before")
+    environment = {key.upper(): value for key, value in given.items()} | {"REPEAT": "12"}
+    assert step("gate", tmp_path, **environment).returncode == 0
+    assert "status=0" in (tmp_path / "output").read_text()
+    text = (tmp_path / "mine.py").read_text()
+    (tmp_path / "mine.py").write_text(text.replace("parameter(1.0,", "parameter(8.0,"))
+    done = step("gate", tmp_path, **environment)
+    assert "status=1" in (tmp_path / "output").read_text()
+    assert re.search(r"beside-cubic +fairness -0.05 +FAIL", done.stdout)
 
 
 def test_the_page_shows_what_its_first_command_prints(dumbbell: Cli) -> None:

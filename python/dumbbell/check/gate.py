@@ -12,7 +12,7 @@ from typing import Any
 from dumbbell import _core, catalogue, spread, storage
 from dumbbell.check import recorded as recording
 from dumbbell.check.cases import TRANSPORTS
-from dumbbell.check.limits import DEFAULTS, Limit, Row, Verdict, judge, needed, parse
+from dumbbell.check.limits import DEFAULTS, Limit, Row, Verdict, judge, parse
 from dumbbell.check.recorded import Recorded, Runs
 from dumbbell.check.scenarios import Scenario, choose, find, hint, read_scenarios
 from dumbbell.check.subject import SUBJECT, subject
@@ -353,9 +353,9 @@ def _notes(base: Recorded, new: Recorded, rows: Sequence[Row]) -> list[str]:
     found = []
     if any(base.scenarios[name].seeds != runs.seeds for name, runs in new.scenarios.items()):
         found.append("base and new have different seeds: pairs share no chance, and intervals are wider")
-    fewest = needed(0.5, ALPHA / len(rows))
-    if new.repeat < fewest:
-        found.append(f"{len(rows)} rows together need at least {fewest} runs to show anything")
+    fewest = {row.limit.written: row.limit.fewest(ALPHA / len(rows)) for row in rows}
+    if few := {limit: runs for limit, runs in fewest.items() if runs > new.repeat}:
+        found.append("too few runs to show anything: " + ", ".join(f"{one} needs {runs}" for one, runs in few.items()))
     for name, runs in base.scenarios.items():
         if new.repeat > 1 and all(len(set(values)) == 1 for values in runs.values.values()):
             found.append(f"{name}: all runs of {base.algorithm} are equal, one sample\n  help: {spread.HINT}")

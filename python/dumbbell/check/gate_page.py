@@ -35,7 +35,7 @@ def grid(report: Report) -> Grid:
     table = Grid("scenario", "limit", "verdict", "runs", "change:", "base:", "new:")
     for row in report.rows:
         table.add(
-            row.scenario,
+            one_line(row.scenario),
             row.limit.written,
             WORDS[row.verdict],
             "-" if row.advised is None else str(row.advised),
@@ -53,7 +53,7 @@ def recorded_grid(recorded: Recorded) -> Grid:
         for metric, values in runs.values.items():
             median = quantile_interval(values)
             assert median is not None  # there is a run
-            table.add(name, metric, _with_bounds(median), str(len(values)))
+            table.add(one_line(name), metric, _with_bounds(median), str(len(values)))
     return table
 
 
@@ -170,5 +170,4 @@ def _with_bounds(interval: Interval) -> str:
 
     if not interval.has_width:
         return text(interval.estimate)
-    low, high = ("" if math.isinf(bound) else number(bound) for bound in (interval.low, interval.high))
-    return f"{text(interval.estimate)} [{low},{high}]"
+    return f"{text(interval.estimate)} [{number(interval.low)},{number(interval.high)}]"

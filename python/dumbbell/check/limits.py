@@ -76,6 +76,12 @@ class Limit:
         bounds = f"[{self.amount(change.low)},{self.amount(change.high)}]"
         return f"{self.amount(change.estimate)}{self._unit} {bounds}"
 
+    def fewest(self, error: float) -> int:
+        """The fewest runs of which a change has both bounds, each wrong with a probability of at most ``error``."""
+        # Of other quantiles than the median, base and new have bounds of their own.
+        of_one = error if self.share == 0.5 else error / 2
+        return math.ceil(math.log(of_one) / math.log(max(self.share, 1 - self.share)))
+
     @property
     def _scale(self) -> float:
         return 100.0 if self.is_relative else 1.0
@@ -216,7 +222,7 @@ def _low_ranks(error: float) -> NDArray[np.int64]:
 def _advised_of_quantile(limit: Limit, base: FloatArray, error: float) -> int | None:
     """The same for other quantiles, by samples that are drawn from the runs of the base."""
     rng = np.random.default_rng(1)
-    runs = needed(limit.share, error / 2)
+    runs = limit.fewest(error)
     while runs <= MOST_RUNS:
         before, after = (np.sort(rng.choice(base, (_DRAWS, runs)), axis=1) for _ in range(2))
         regression = limit.sign * BEYOND * limit.size
@@ -229,9 +235,3 @@ def _advised_of_quantile(limit: Limit, base: FloatArray, error: float) -> int | 
             return runs
         runs = math.ceil(1.2 * runs)
     return None
-
-
-def needed(share: float, error: float) -> int:
-    """The fewest runs of which a quantile has both bounds: 5 for a 90 % interval of the median."""
-    worst = max(share, 1 - share)
-    return math.ceil(math.log(error) / math.log(worst))

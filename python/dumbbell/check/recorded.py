@@ -19,6 +19,9 @@ FILE = "gate.json"
 
 FORMAT = 1
 
+LARGEST = 1e300
+"""No number of a record is larger."""
+
 _REMEDY = "record it again: dumbbell check gate ALGORITHM -o DIR"
 
 
@@ -103,7 +106,10 @@ def read(text: str) -> Recorded:
         ResultError: It is not there, or damaged, or of a newer version.
     """
     path = Path(text) / FILE if Path(text).is_dir() else Path(text)
-    found = storage.read_json(path)
+    try:
+        found = storage.read_json(path)
+    except ResultError as error:
+        raise ResultError(error.problem, _REMEDY) from None
     if found.get("format") != FORMAT:
         _refuse(path, "format", f"this version reads {FORMAT}, found {found.get('format')!r}")
     words = {key: _text(path, found, key) for key in ("algorithm", "exact_name", "transport", "engine")}
@@ -133,8 +139,8 @@ def _runs(path: Path, key: str, found: Any) -> Runs:
             _refuse(path, place, f"there is no such metric; there are {', '.join(METRICS)}")
         if not isinstance(numbers, list) or len(numbers) != len(seeds):
             _refuse(path, place, f"it must be a list of {len(seeds)} numbers, one for each seed")
-        if not all(number is None or (type(number) in (int, float) and number >= 0) for number in numbers):
-            _refuse(path, place, "numbers must be 0 or more, or null")
+        if not all(number is None or (type(number) in (int, float) and 0 <= number <= LARGEST) for number in numbers):
+            _refuse(path, place, f"numbers must lie between 0 and {LARGEST:g}, or be null")
     return Runs(
         _text(path, found, "digest"),
         seeds,
