@@ -148,3 +148,13 @@ def test_the_progress_bar_is_gone_and_the_cursor_back(sweep: Path, signals: int)
     assert b"interrupted" in text
     assert b"\x1b[?25h" in text, "the cursor is shown again"
     assert b"Traceback" not in text
+
+
+def test_a_gate_says_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ("check", "gate", "bbr3", "bbr", "--scenario", "wifi", "--repeat", "4000", "--jobs", "1", "-o", out)
+    status, err = interrupted("simulating", *command)
+    assert status == 130
+    assert err.splitlines()[0] == "interrupted"
+    assert f"runs that are finished are kept in {out}" in err
+    assert "dumbbell " + " ".join(map(str, command)) in err

@@ -74,9 +74,8 @@ class Report:
 
         ``None`` if there are no others.
         """
-        return max(
-            (row.advised for row in self.rows if row.advised is not None and row not in self.beyond), default=None
-        )
+        needed = [row.advised for row in self.rows if row.advised is not None and row.advised <= MANY_RUNS]
+        return max(needed, default=None)
 
     @property
     def beyond(self) -> list[Row]:

@@ -94,7 +94,8 @@ def page(report: Report) -> str:
     head = f"**{failed} of {_rows(len(report.rows))} fail**" if failed else "**no regression shown**"
     decided = [row for row in report.rows if row.verdict != "pass"]
     lines = [MARK, f"### {new} against {base}: {head}", "", *(f"{in_markdown(one)}." for one in sentences(report)), ""]
-    lines += [f"Note: {in_markdown(one)}" for one in report.notes]
+    for one in report.notes:
+        lines += [f"Note: {in_markdown(one)}", ""]
     if decided:
         lines += [_table(report, decided), ""]
     for metric in CHARTS:
