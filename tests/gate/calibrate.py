@@ -93,10 +93,11 @@ def each_alone(pool: Recorded, judged: Judged, trials: int, rng: np.random.Gener
             row = judge(name, limit, order[:advised], PLANTED * order[advised : 2 * advised], error)
             caught += row.verdict == "fail"
         if runs:
-            tell(f"3 % less in {name} alone, {np.median(runs):.0f} runs advised: fails there", caught, len(runs))
-        if len(runs) < trials:
+            tell(f"{limit.written}, 3 % less in {name}, {np.median(runs):.0f} runs advised: fails", caught, len(runs))
+        if many := trials - len(runs):
             print(
-                f"{name}: more than {MANY_RUNS} runs are advised in {trials - len(runs)} of {trials} trials", flush=True
+                f"{limit.written}, {name}: in {many} of {trials} trials more than {MANY_RUNS} runs are advised",
+                flush=True,
             )
 
 
@@ -131,6 +132,7 @@ def main() -> None:
     same(pool, judged, given.trials, rng)
     everywhere(pool, judged, given.trials, rng)
     each_alone(pool, judged, given.trials, rng)
+    each_alone(pool, applied(["p95 goodput -2%"], find()), given.trials, rng)
     simulated(given.algorithm, given.trials // 4)
 
 

@@ -18,7 +18,7 @@ import yaml
 from conftest import Cli
 from dumbbell.check import gate_page, recorded, scenarios
 from dumbbell.check.gate import applied, compared, gate
-from dumbbell.check.limits import DEFAULTS, Limit, judge, parse
+from dumbbell.check.limits import DEFAULTS, Limit, Row, judge, parse
 from dumbbell.check.recorded import Recorded, Runs
 from dumbbell.check.scenarios import METRICS
 from dumbbell.inference import ALPHA
@@ -71,8 +71,9 @@ def own(tmp_path: Path) -> Path:
     return folder
 
 
-def drawn(rng: np.random.Generator, runs: int, spread: float, middle: float = 10.0) -> list[float]:
-    return [float(value) for value in middle * np.exp(spread * rng.standard_t(3, runs))]
+def drawn(rng: np.random.Generator, runs: int, spread: float, middle: float = 10.0, tail: float = 3) -> list[float]:
+    """Runs whose tails are heavy, or normal with a large ``tail``."""
+    return [float(value) for value in middle * np.exp(spread * rng.standard_t(tail, runs))]
 
 
 def recorded_of(values: dict[str, dict[str, list[float]]]) -> Recorded:
@@ -95,20 +96,31 @@ def test_the_same_algorithm_passes_and_all_verdicts_hold_together() -> None:
     assert 0 < failed <= 0.05 * 200
 
 
-@pytest.mark.parametrize(("limit", "spread"), [("goodput -2%", 0.002), ("goodput -2%", 0.005), ("delay +10%", 0.02)])
-def test_a_regression_is_shown_by_the_advised_number_of_runs(limit: str, spread: float) -> None:
+@pytest.mark.parametrize(
+    ("limit", "spread", "tail"),
+    [
+        ("goodput -2%", 0.002, 3),
+        ("goodput -2%", 0.005, 3),
+        ("delay +10%", 0.02, 3),
+        ("p95 goodput -2%", 0.003, 100),
+        ("p95 delay +10%", 0.01, 100),
+    ],
+)
+def test_a_regression_is_shown_by_the_advised_number_of_runs(limit: str, spread: float, tail: float) -> None:
     one, rng = parse(limit), np.random.default_rng(7)
     worse = 1 + one.sign * 1.5 * one.size
     error = ALPHA / 30
+
+    def judged(runs: int, middle: float) -> Row:
+        base, new = drawn(rng, runs, spread, tail=tail), drawn(rng, runs, spread, middle, tail)
+        return judge("s", one, base, new, error)
+
     found, advised = 0, []
     for _ in range(100):
-        pilot = judge("s", one, drawn(rng, 40, spread), drawn(rng, 40, spread), error)
-        assert pilot.advised is not None
-        advised.append(pilot.advised)
-        runs = pilot.advised
-        found += (
-            judge("s", one, drawn(rng, runs, spread), drawn(rng, runs, spread, 10 * worse), error).verdict == "fail"
-        )
+        runs = judged(40, 10).advised
+        assert runs is not None
+        advised.append(runs)
+        found += judged(runs, 10 * worse).verdict == "fail"
     assert found >= 90
     without = judge("s", one, [10.0] * 40, [10.0] * 40, error).advised
     assert without is not None and math.log2(1 / error) <= without <= min(advised)

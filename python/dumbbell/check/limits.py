@@ -38,7 +38,7 @@ _LIMIT = re.compile(
     r"(?P<sign>[+-])\s*(?P<size>\d+(?:\.\d+)?|\.\d+)\s*(?P<percent>%?)"
 )
 
-_DRAWS = 200
+_DRAWS = 400
 """Samples that are drawn to find out how many runs a quantile needs."""
 
 
@@ -189,7 +189,7 @@ def _change(limit: Limit, base: FloatArray, new: FloatArray, error: float) -> In
 def advised(limit: Limit, base: FloatArray, new: FloatArray, error: float) -> int | None:
     """How many runs show a regression :data:`BEYOND` times the limit in :data:`POWER` of all cases, if any do."""
     if limit.share != 0.5:
-        return _advised_of_quantile(limit, base, error)
+        return _advised_of_quantile(limit, base, new, error)
     from scipy.special import bdtr
 
     worse = limit.sign * limit.changes(base, new)
@@ -219,19 +219,33 @@ def _low_ranks(error: float) -> NDArray[np.int64]:
     return np.array(ranks)
 
 
-def _advised_of_quantile(limit: Limit, base: FloatArray, error: float) -> int | None:
-    """The same for other quantiles, by samples that are drawn from the runs of the base."""
-    rng = np.random.default_rng(1)
+def _advised_of_quantile(limit: Limit, base: FloatArray, new: FloatArray, error: float) -> int | None:
+    """The same for other quantiles, as if runs had a normal distribution: so few say nothing about its tail."""
+    from scipy.special import chdtri
+
+    if base.size < 2 or not np.isfinite([*base, *new]).all():
+        return None
+    # An upper bound of the spread, and both samples with it.
+    factor = math.sqrt((base.size - 1) / float(chdtri(base.size - 1, POWER)))
+    spread = factor * max(float(base.std(ddof=1)), float(new.std(ddof=1)))
+    middle = float(np.median(base))
+    regression = limit.sign * BEYOND * limit.size
     runs = limit.fewest(error)
     while runs <= MOST_RUNS:
-        before, after = (np.sort(rng.choice(base, (_DRAWS, runs)), axis=1) for _ in range(2))
-        regression = limit.sign * BEYOND * limit.size
-        after = after * (1 + regression) if limit.is_relative else after + regression
-        low, high = quantile_ranks(runs, limit.share, error / 2)
+        of_base, of_new = _normal_bounds(runs, limit.share, error / 2)
         # A fall shows in the highest that the new quantile may be, a rise in the lowest.
-        ranks = (high, low) if limit.sign > 0 else (low, high)
-        change = limit.changes(before[:, ranks[0] - 1], after[:, ranks[1] - 1])
-        if (limit.sign * change > limit.size).mean() >= POWER:
+        before = middle + spread * of_base[0 if limit.sign < 0 else 1]
+        after = middle + spread * of_new[1 if limit.sign < 0 else 0]
+        after = after * (1 + regression) if limit.is_relative else after + regression
+        if (limit.sign * limit.changes(before, after) > limit.size).mean() >= POWER:
             return runs
         runs = math.ceil(1.2 * runs)
     return None
+
+
+@cache
+def _normal_bounds(runs: int, share: float, error: float) -> FloatArray:
+    """The bounds of a quantile of normal samples: two samples, two bounds of each, :data:`_DRAWS` times."""
+    drawn = np.sort(np.random.default_rng(1).normal(size=(2, _DRAWS, runs)))
+    low, high = quantile_ranks(runs, share, error)
+    return np.stack([drawn[:, :, low - 1], drawn[:, :, high - 1]], axis=1)
