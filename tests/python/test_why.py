@@ -241,6 +241,22 @@ def test_a_page_names_causes_of_a_short_run_and_the_command_for_a_long_one(dumbb
     assert "links[0].loss=0%" in page
 
 
+def test_what_repetitions_leave_open_is_not_called_innocent() -> None:
+    beside = experiment(
+        {"rate": "20mbit", "buffer": "1bdp"}, CUBIC | {"transport": "quic"},
+        {"cc": {"name": "bbr3", "probe_rtt_dwell": "0ms"}, "transport": "quic"}, duration="40s", warmup="10s",
+    )  # fmt: skip
+    (few,) = why.answers(db.run(beside), labels=["cubic"], repeat=4, progress=False)
+    company = "the company of other flows"
+    assert company in [effect.cause.name for effect in few.undecided]
+    assert company not in [effect.cause.name for effect in few.cleared]
+    undecided = (words.cleared(few) or "").partition("Tried, and not")[0]
+    assert undecided.startswith("Undecided, because the 4 pairs differ much: ")
+    assert company in undecided
+    (many,) = why.answers(db.run(beside), labels=["cubic"], repeat=16, progress=False)
+    assert many.named[0].cause.name == company
+
+
 def test_an_answer_without_a_cause_says_so() -> None:
     setup = db.run(experiment({"rate": "unlimited", "buffer": "unlimited"}, CUBIC | {"bytes": "1kB"}, duration="1s"))
     (answer,) = why.answers(setup, progress=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dumbbell import _core, experiment
-from dumbbell.inference import ALPHA, Interval, mean_interval
+from dumbbell.inference import ALPHA, FloatArray, Interval, mean_interval
 from dumbbell.why import limits
 from dumbbell.why.causes import Cause, causes
 from dumbbell.why.setup import Setup, Subject
@@ -55,6 +55,11 @@ class Effect:
             return self.gain.estimate >= LEAST_OF_ONE
         return self.gain.estimate >= LEAST_GAIN and self.gain.low > 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it would cost much if it were not chance."""
+        return not self.is_shown and self.gain.estimate >= LEAST_OF_ONE
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -76,9 +81,14 @@ class Answer:
         return [effect for effect in self.effects if effect.is_shown]
 
     @property
+    def undecided(self) -> list[Effect]:
+        """What may cost something: repetitions differ too much to tell."""
+        return [effect for effect in self.effects if effect.is_open]
+
+    @property
     def cleared(self) -> list[Effect]:
-        """What was suspected and costs nothing."""
-        return [effect for effect in self.effects if not effect.is_shown]
+        """What was suspected and costs nothing that these repetitions show."""
+        return [effect for effect in self.effects if not effect.is_shown and not effect.is_open]
 
 
 def answers(
@@ -206,20 +216,25 @@ def _answer(
         without = np.asarray(measures[_key(cause), subject])
         if without.shape != now.shape:
             continue
-        gains = _gains(now, without, unit)
-        interval = mean_interval(gains, confidence)
+        interval = mean_interval(_log_ratios(now, without, unit), confidence)
         if interval is not None:
-            effects.append(Effect(cause, interval, float(np.nanmean(without))))
+            effects.append(Effect(cause, _as_gain(interval), float(np.nanmean(without))))
     return Answer(
         subject, unit, float(np.nanmean(now)), _ranked(effects), repeat, limited_by=limits.shares(setup, subject)
     )
 
 
-def _gains(now: np.ndarray[Any, Any], without: np.ndarray[Any, Any], unit: str) -> np.ndarray[Any, Any]:
-    """The share by which each repetition is faster without."""
+def _log_ratios(now: FloatArray, without: FloatArray, unit: str) -> FloatArray:
+    """The logarithm of how many times as fast each repetition is without: twice and half as fast are as far apart."""
     fast, slow = (now, without) if unit == "s" else (without, now)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(fast / slow - 1)
+        return np.asarray(np.log(fast / slow), dtype=np.float64)
+
+
+def _as_gain(logarithm: Interval) -> Interval:
+    """The share by which something is faster: the geometric mean over the repetitions, less one."""
+    low, estimate, high = (float(np.expm1(value)) for value in (logarithm.low, logarithm.estimate, logarithm.high))
+    return Interval(estimate, low, high, logarithm.n)
 
 
 def _ranked(effects: Sequence[Effect]) -> list[Effect]:

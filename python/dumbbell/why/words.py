@@ -61,9 +61,17 @@ def items(answer: Answer, scenario: str | None) -> str:
 
 
 def cleared(answer: Answer) -> str | None:
-    """What was suspected and costs nothing."""
-    names = list(dict.fromkeys(effect.cause.name for effect in answer.cleared))
-    return f"Tried, and not the cause: {'; '.join(names)}." if names else None
+    """What was suspected: what may cost something, and what costs nothing."""
+    parts = []
+    if open_ := _names(answer.undecided):
+        parts.append(f"Undecided, because the {answer.runs} pairs differ much: {open_}; more of them tell (--repeat).")
+    if names := _names(answer.cleared):
+        parts.append(f"Tried, and not the cause: {names}.")
+    return " ".join(parts) or None
+
+
+def _names(effects: Sequence[Effect]) -> str:
+    return "; ".join(dict.fromkeys(effect.cause.name for effect in effects))
 
 
 def command(effect: Effect, scenario: str) -> str:
@@ -87,6 +95,7 @@ def as_json(answer: Answer, scenario: str | None) -> dict[str, Any]:
                 "name": effect.cause.name,
                 "shown": effect.cause.shown,
                 "is_shown": effect.is_shown,
+                "is_undecided": effect.is_open,
                 "is_natural": effect.cause.is_natural,
                 "without": effect.without,
                 "gain": effect.gain.estimate,
