@@ -55,6 +55,8 @@ def failed_by_the_draft() -> set[int]:
 
 def test_saving_once_an_episode_passes_what_the_letter_of_the_draft_fails(failed_by_the_draft: set[int]) -> None:
     assert failed_by_the_draft - failed("bbr3-draft:undo=episode") == {18, 19}
+    assert failed_by_the_draft == {6, 18, 19}
+    assert failed("bbr3-draft:undo=episode:app_limited_lowers_bound=true") == set()
 
 
 @pytest.mark.parametrize("transport", ["tcp", "quic"])

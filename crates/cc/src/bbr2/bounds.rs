@@ -92,7 +92,7 @@ impl Bbr2 {
     fn handle_too_high(&mut self, view: &View, control: &Control, safe: u32, is_app_limited: bool) {
         self.probe.was_too_high = true;
         self.probe.samples_probe = false;
-        if !is_app_limited {
+        if !is_app_limited || self.parameters.app_limited_lowers_bound {
             self.bounds.inflight_hi = self.reduced(self.target_inflight(view, control)).max(safe);
         }
         if self.is_in(Phase::Up) {

@@ -181,6 +181,10 @@ pub struct Parameters {
     /// aggregation as they are where the window has reached its target and no loss or mark came in the loss round.
     #[schemars(extend("x-source" = "bbr_run_fast_path; not in draft-ietf-ccwg-bbr, not in QUIC"))]
     pub app_limited_model_stands: bool,
+    /// Loss that is too high lowers `inflight_hi` also where the application limited the flight that it hit, as case 6 of
+    /// the draft's examples asks, against its pseudocode.
+    #[schemars(extend("x-source" = "draft-ietf-ccwg-bbr, BBR Example Test Cases, 6; not in BBRHandleInflightTooHigh"))]
+    pub app_limited_lowers_bound: bool,
     /// Losses are judged by rounds of their own, which begin with a loss.
     #[schemars(extend("x-source" = "bbr_update_congestion_signals: loss_round_delivered; not in QUIC"))]
     pub own_loss_rounds: bool,
@@ -460,6 +464,7 @@ impl Default for Parameters {
             headroom_min: 1,
             latest_signals_last: false,
             app_limited_model_stands: true,
+            app_limited_lowers_bound: false,
             own_loss_rounds: true,
             cruise_caps_inflight_lo: true,
             undo: Undo::Bounds,
