@@ -114,6 +114,11 @@ pub struct TransportConfig {
     /// Which round-trip time the controller is shown.
     #[schemars(extend("x-source" = "struct rate_sample: rtt_us"))]
     pub controller_rtt: ControllerRtt,
+    /// Segments that SACK moves out of one of the kernel's buffers count as sent with the amount in flight of the whole
+    /// buffer, and those that stay with so many less, as in the kernel with BBR v3's patches. Otherwise each segment has
+    /// its own amount. BBR v2 and v3 judge losses by it.
+    #[schemars(extend("x-source" = "tcp_shifted_skb: tx.in_flight, of the public port of BBR v3 to Linux 6.12"))]
+    pub in_flight_by_buffer: bool,
     /// What round-trip times are measured from.
     #[schemars(extend("x-source" = "tcp_ack_update_rtt"))]
     pub rtt_samples: RttSamples,
@@ -358,6 +363,7 @@ impl Default for TransportConfig {
             rescue: Rescue::Off,
             delivery_rate: DeliveryRate::Linux,
             controller_rtt: ControllerRtt::Last,
+            in_flight_by_buffer: false,
             rtt_samples: RttSamples::Linux,
             timestamps: true,
             sack: true,

@@ -114,6 +114,9 @@ impl Sender {
         let end = block.end.min(self.board.nxt());
         let mut from = start;
         while let Some(seq) = self.board.next_unsacked(from, end) {
+            if self.config.in_flight_by_buffer {
+                self.shift_in_flight(seq, end);
+            }
             from = self.sacktag_run(seq, end, news, tagged);
             if from == seq {
                 self.sacktag_one(seq, news, tagged);
@@ -123,6 +126,37 @@ impl Sender {
         if start < end {
             self.sacks.highest = self.sacks.highest.max(end);
         }
+    }
+
+    /// Segments from `first` on, below `end`, are about to be tagged. Where they follow others that are, the kernel moves
+    /// them from their buffer to that of those (`tcp_shift_skb_data`), and if the buffer has more segments, it counts
+    /// the amount in flight when they were sent anew: those that are moved have the amount of the whole buffer, and
+    /// those that stay so many less (`tx.in_flight` in `tcp_shifted_skb`, with BBR v3's patches).
+    #[inline(never)]
+    fn shift_in_flight(&mut self, first: u32, end: u32) {
+        const TAGS: u8 = flag::SACKED | flag::LOST | flag::RETRANS;
+        let follows = first > self.board.una() && self.board.get(first - 1).flags & TAGS == flag::SACKED;
+        if !follows || end == self.board.nxt() || !self.is_in_buffer_before(end) {
+            return;
+        }
+        if (first..end).any(|seq| self.board.get(seq).has(flag::SACKED)) {
+            // These end before; others reach `end`.
+            return;
+        }
+        let begin = (first + 1..end).rev().find(|&seq| !self.is_in_buffer_before(seq)).unwrap_or(first);
+        let stays = (end + 1..self.board.nxt()).find(|&seq| !self.is_in_buffer_before(seq)).unwrap_or(self.board.nxt());
+        for seq in end..stays {
+            self.board.get_mut(seq).tx_in_flight -= end - begin;
+        }
+        self.board.get_mut(end - 1).tx_in_flight += stays - end;
+    }
+
+    /// Whether an outstanding segment lies in one buffer with the one before: they left together, and nothing has taken
+    /// them apart.
+    fn is_in_buffer_before(&self, seq: u32) -> bool {
+        const APART: u8 = flag::BURST_START | flag::SACKED | flag::LOST | flag::EVER_RETRANS;
+        let record = self.board.get(seq);
+        !record.has(APART) && record.sent == self.board.get(seq - 1).sent
     }
 
     /// Tags the run of segments from `first` on, below `end`, that were sent once and in this order; returns where it

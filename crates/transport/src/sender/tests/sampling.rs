@@ -381,3 +381,23 @@ fn new_data_that_leaves_behind_a_retransmission_measures_its_whole_round_trip() 
     assert!(again < new, "their order is known");
     assert_eq!([again.us(), new.us()], [at(150).as_micros(); 2]);
 }
+
+#[test]
+fn what_sack_moves_out_of_a_buffer_has_the_whole_buffers_amount_in_flight_and_the_rest_so_much_less() {
+    let mut script = Scripted::new(TransportConfig { in_flight_by_buffer: true, ..every() }, 8, 4);
+    assert_eq!(script.write(8).len(), 8);
+    let begins = |seq: u32| script.sender.board.get(seq).has(flag::BURST_START);
+    assert_eq!((2..8).map(begins).collect::<Vec<_>>(), [true, false, true, false, true, false], "buffers of two");
+    let mut in_flight = |sacks: &[(u32, u32)]| {
+        script.ack(at(100), 0, sacks);
+        script.sample().tx_in_flight
+    };
+    // Nothing below is SACKed: the kernel splits the buffer, and each part keeps its own.
+    assert_eq!(in_flight(&[(2, 3)]), 3);
+    assert_eq!(in_flight(&[(2, 4)]), 4);
+    // The next one is moved to the buffer of those.
+    assert_eq!(in_flight(&[(2, 5)]), 6);
+    assert_eq!(in_flight(&[(2, 6)]), 5);
+    // A whole buffer is as it was.
+    assert_eq!(in_flight(&[(2, 8)]), 8);
+}
