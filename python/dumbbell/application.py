@@ -8,6 +8,7 @@ import typer
 
 from dumbbell import _core
 from dumbbell.commands import (
+    adversary,
     advise,
     animate,
     check,
@@ -68,6 +69,7 @@ app.command(epilog=animate.EXAMPLES)(animate.animate)
 app.command(epilog=extract.EXAMPLES)(extract.extract)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
 app.command(epilog=score.EXAMPLES)(score.score)
+app.command(epilog=adversary.EXAMPLES)(adversary.adversary)
 app.command("new-algorithm", epilog=new.EXAMPLES)(new.new_algorithm)
 app.command(epilog=pages.EXAMPLES)(pages.report)
 app.command(epilog=why.EXAMPLES)(why.why)

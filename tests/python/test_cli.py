@@ -43,6 +43,7 @@ COMMANDS = (
     "stats",
     "report",
     "advise",
+    "adversary",
     "explain",
     "metrics",
     "columns",

@@ -494,3 +494,12 @@ def test_what_is_verified_is_a_share_of_what_a_cluster_runs(dumbbell: Cli, tmp_p
     for options, said in ((("--verify", "many"), "write a share such as 1%"), (("--verify", "1%"), "with --cluster")):
         refused = dumbbell("run", file, *options)
         assert refused.status == 2 and said in refused.err
+
+
+def test_an_adversary_finds_the_same_on_a_cluster(client: Any) -> None:
+    pytest.importorskip("cma", reason="the extra `adversary` is not installed")
+    from dumbbell import adversary
+
+    there = adversary.find("reno", attacks=["losses"], evaluations=1, client=client)
+    here = adversary.find("reno", attacks=["losses"], evaluations=1, jobs=1)
+    assert dataclasses.replace(there, elapsed_s=0) == dataclasses.replace(here, elapsed_s=0)

@@ -70,6 +70,22 @@ def scenarios(incomplete: str) -> list[str]:
     return _beginning((one.name for one in find()), incomplete)
 
 
+def goals(incomplete: str) -> list[str]:
+    """What an adversary spoils."""
+    from dumbbell.adversary import GOALS
+
+    return _beginning(GOALS, incomplete)
+
+
+def attacks(incomplete: str) -> list[str]:
+    """What an adversary does, separated by commas."""
+    from dumbbell.adversary import ATTACKS
+
+    before, comma, last = incomplete.rpartition(",")
+    there = before.split(",")
+    return [before + comma + name for name in _beginning(ATTACKS, last) if name not in there]
+
+
 def suites(incomplete: str) -> list[str]:
     """Evaluation suites; after a slash their parts."""
     from dumbbell import suites as evaluation

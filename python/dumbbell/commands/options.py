@@ -185,7 +185,7 @@ def others(*, keep: bool, rerun: bool) -> Others:
     return "keep" if keep else "rerun" if rerun else "refuse"
 
 
-def share(text: str | None) -> float:
+def share(text: str | None, option: str = "--verify") -> float:
     """The share that an option says, 0 without one."""
     if text is None:
         return 0.0
@@ -194,7 +194,7 @@ def share(text: str | None) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 < value <= 1.0:
-        fail(f"--verify {text}: write a share such as 1% or 0.01")
+        fail(f"{option} {text}: write a share such as 1% or 0.01")
     return value
 
 
