@@ -191,7 +191,7 @@ def test_shrinking_leaves_out_what_costs_nothing_and_keeps_the_goal() -> None:
     base = Base.read(OWN, "reno", None)
     hurts, useless = Drops(2.0123, 0.01234, 0.24567), Drops(29.99, 0.0001, None)
     case = Case(base, (useless, hurts), base.duration_s, seed=5)
-    hunt = finding._Hunt("reno", GOALS["throughput"], [ATTACKS["losses"]], None, base, 1, {"jobs": 2})
+    hunt = finding._Hunt("reno", GOALS["throughput"], [ATTACKS["losses"]], None, base, 1, {"jobs": 2}, "")
     ((worst,),) = hunt.evaluate([case.document()])
     small = shrink(case, GOALS["throughput"], worst, hunt.evaluate, hunt._is_allowed)
     (left,) = small.parts
@@ -274,6 +274,6 @@ def test_the_terminal_shows_the_case_and_how_to_run_it_again(small: Path, dumbbe
 def test_the_found_examples_are_as_bad_as_they_say(path: Path) -> None:
     text = path.read_text("utf-8")
     claimed = re.search(r"^# (\S+) has ([\d.]+) ", text, re.MULTILINE)
-    goal = re.search(r"--goal (\w+)", text)
+    goal = re.search(r"--goal=(\w+)", text)
     assert claimed is not None and goal is not None
     assert GOALS[goal[1]].measure(db.run(path)) == pytest.approx(float(claimed[2]), rel=1e-3)

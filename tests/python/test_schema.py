@@ -15,7 +15,8 @@ from dumbbell import ScenarioError, _core, experiment
 
 tomllib = pytest.importorskip("tomllib")
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.toml"))
 
 
 @cache
@@ -40,7 +41,9 @@ def test_every_example_names_the_schema_for_editors() -> None:
     assert {path.read_text().splitlines()[0] for path in EXAMPLES} == {"#:schema ../.venv/experiment.schema.json"}
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [*EXAMPLES, *sorted((FOLDER / "adversary").rglob("*.toml"))], ids=lambda path: path.stem
+)
 def test_every_example_is_valid(path: Path) -> None:
     validator()(tomllib.loads(path.read_text()))
 

@@ -13,7 +13,7 @@ SOURCES = 3
 """Of cross traffic, at most."""
 WINDOWS = 4
 """In which packets are lost, at most."""
-STEPS = 6
+STEPS = 4
 """Of a rate or a delay in a period."""
 LONGER = 30.0
 """The longest step may be so many times as long as the shortest."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ KIND = storage.Kind("worst case", (), lambda folder: None)
 MINIMAL, WORST, REPORT = "minimal.toml", "worst.toml", "report.json"
 """What a search writes besides its log."""
 
-EVALUATIONS = 3000
+EVALUATIONS = 5000
 """Experiments that are tried where nothing else is said."""
 
 BESIDE = ("reno", "cubic")
@@ -133,7 +134,8 @@ def find(
     if goal == "starvation" and len(base.document["flows"]) == 1:
         raise ValueError(f"{base.file}: starvation is that of one flow beside others, and this experiment has one flow")
     limits = {"jobs": jobs, "max_memory": max_memory, "client": client}
-    hunt = _Hunt(algorithm, GOALS[goal], chosen, share, base, seed, limits)
+    asked = _command(algorithm, goal, attacks, seed, share, beside, source)
+    hunt = _Hunt(algorithm, GOALS[goal], chosen, share, base, seed, limits, asked)
     bounds = _Bounds(evaluations if budget_s is not None else evaluations or EVALUATIONS, budget_s)
     if out is None:
         return hunt.run(None, bounds, progress)
@@ -169,6 +171,21 @@ def _chosen(goal: str, attacks: Sequence[str], share: float | None) -> list[Atta
     return chosen
 
 
+def _command(
+    algorithm: str,
+    goal: str,
+    attacks: Sequence[str],
+    seed: int,
+    share: float | None,
+    beside: str | None,
+    source: Path | None,
+) -> str:
+    options = {"goal": goal, "attack": ",".join(attacks), "seed": seed}
+    given = {"share": share, "beside": beside, "experiment": source}
+    options |= {key: value for key, value in given.items() if value is not None}
+    return shlex.join(["dumbbell", "adversary", algorithm, *(f"--{key}={value}" for key, value in options.items())])
+
+
 @dataclass(frozen=True)
 class _Bounds:
     """When a search ends: after the generation in which one of these is reached."""
@@ -200,6 +217,8 @@ class _Hunt:
     base: Base
     seed: int
     limits: Mapping[str, Any]
+    command: str
+    """What one types to search so again."""
 
     def run(self, out: Path | None, bounds: _Bounds, progress: bool | None) -> Found:
         """Searches, goes on from what ``out`` has, and shrinks what is found."""
@@ -311,8 +330,8 @@ class _Hunt:
         said = [
             f"{self.algorithm} has {alone:.4g} {self.goal.unit}; {several:.4g} with other seeds (median).",
             *words,
-            f"Found by `dumbbell adversary {self.algorithm} --goal {self.goal.name} --attack {','.join(attacks)} "
-            f"--seed {self.seed}`, {len(known)} experiments.",
+            f"The worst of {len(known)} experiments, made smaller. The search was:",
+            f"    {self.command}",
         ]
         return Found(
             algorithm=self.algorithm,

@@ -40,7 +40,7 @@ def adversary(
         ),
     ] = "traffic",
     evaluations: Annotated[
-        int | None, typer.Option(min=1, help="Experiments to try, each with three seeds; default 3000.")
+        int | None, typer.Option(min=1, help="Experiments to try, each with three seeds; default 5000.")
     ] = None,
     budget: Annotated[
         str | None,
@@ -148,6 +148,6 @@ def _tell(found: Found, folder: Path) -> None:
     path = shlex.quote(str(folder / MINIMAL))
     show(f"to run it again:\n  dumbbell run {path} --plot --out result")
     if found.on_linux:
-        show(f"  dumbbell run {path} --on linux")
+        show(f"  dumbbell run {path} --on linux          # where the kernel has the algorithm")
     else:
         note("the running kernel carries no datagrams; --attack connections makes an attack of TCP, which it replays")
