@@ -236,6 +236,8 @@ def test_what_is_wrong_is_told_before_anything_runs(
         (lambda text: text.replace('"40ms"', '[["0s", "40ms"], ["1s", "10ms"]]'), "path.rtt"),
         (lambda text: text + "[sweep]\nrepeat = 2\n", "sweep"),
         (lambda text: text.replace("[[flows]]", "[[flows]]\ncount = 2"), "flows[0].count"),
+        (lambda text: text.replace('"cubic"', '"cubic"\nlabel = "attacker"'), "flows[0].label"),
+        (lambda text: text.replace("[[f", 'reverse = "symmetric"\n[[f') + 'direction = "down"\n', "flows[0].direction"),
         (lambda text: text.replace('cc = "cubic"', 'transport = "udp"\nrate = "1mbit"'), "flows[0]"),
         (lambda text: text.replace("[[f", 'events = [{ action = "drop", packets = [1, 2] }]\n[[f'), "path.events"),
         (lambda text: text.replace("40ms", "40"), "path.rtt"),
@@ -255,6 +257,20 @@ def test_without_its_package_the_search_says_what_to_install(
     monkeypatch.setitem(__import__("sys").modules, "cma", None)
     done = dumbbell("adversary", "reno", "--experiment", small, "-o", tmp_path / "out")
     assert done.status == 2 and "pip install 'dumbbell[adversary]'" in done.err
+
+
+def test_an_experiment_in_which_the_algorithm_fails_is_kept(small: Path, dumbbell: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "class Mine:\n    def on_ack(self, conn, ack):\n        conn.cwnd = 20\n\n"
+        "    def on_loss(self, conn, loss):\n        raise ValueError('a loss')\n"
+    )
+    place = tmp_path / "out"
+    done = dumbbell("adversary", f"{file}:Mine", "--attack", "losses", "--experiment", small, "-o", place)
+    assert done.status == 2 and "ValueError: a loss" in done.err
+    assert f"help: the experiment in which it fails is {place / 'failed.toml'}" in done.err
+    again = dumbbell("run", place / "failed.toml")
+    assert again.status == 2 and "ValueError: a loss" in again.err
 
 
 def test_the_terminal_shows_the_case_and_how_to_run_it_again(small: Path, dumbbell: Cli, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dumbbell import _core, experiment
+from dumbbell.adversary.parts import ATTACKER
 
 if TYPE_CHECKING:
     from dumbbell.adversary.parts import Part
@@ -61,9 +62,14 @@ class Base:
             _refuse(file, "path.rtt", 'it must be one time, such as "40ms"')
         if "cc" not in document["flows"][0]:
             _refuse(file, "flows[0]", "the first flow is the one that is examined, and needs a `cc`")
-        if any(flow.get("count", 1) > 1 for flow in document["flows"][:1]):
+        first = document["flows"][0]
+        if first.get("count", 1) > 1:
             _refuse(file, "flows[0].count", "the first flow is the one that is examined: leave it out")
-        document["flows"][0]["cc"] = algorithm
+        if first.get("direction", "up") != "up":
+            _refuse(file, "flows[0].direction", "the flow that is examined goes up, as the attacker's do: leave it out")
+        if first.get("label") == ATTACKER:
+            _refuse(file, "flows[0].label", f"`{ATTACKER}` is what flows of the attack are called: choose another")
+        first["cc"] = algorithm
         if beside is not None:
             document["flows"].append({"cc": beside, "label": OTHER})
         seconds = [_core.seconds(document.get(key, "0s")) for key in ("warmup", "cooldown")]

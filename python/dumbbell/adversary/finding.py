@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 KIND = storage.Kind("worst case", (), lambda folder: None)
-MINIMAL, WORST, REPORT = "minimal.toml", "worst.toml", "report.json"
-"""What a search writes besides its log."""
+MINIMAL, WORST, REPORT, FAILED = "minimal.toml", "worst.toml", "report.json", "failed.toml"
+"""What a search writes besides its log; the last where the algorithm cannot go on."""
 
 EVALUATIONS = 5000
 """Experiments that are tried where nothing else is said."""
@@ -66,6 +66,14 @@ class Found:
     def as_dict(self) -> dict[str, Any]:
         """For JSON, without the larger experiment."""
         return {key: value for key, value in self.__dict__.items() if key != "worst_experiment"}
+
+
+class _FailedError(Exception):
+    """An algorithm cannot go on in an experiment, of which this holds the file and the message."""
+
+    def __init__(self, text: str, message: str) -> None:
+        super().__init__(message)
+        self.text = text
 
 
 @dataclass
@@ -138,12 +146,20 @@ def find(
     hunt = _Hunt(algorithm, GOALS[goal], chosen, share, base, seed, limits, asked)
     bounds = _Bounds(evaluations if budget_s is not None else evaluations or EVALUATIONS, budget_s)
     if out is None:
-        return hunt.run(None, bounds, progress)
+        try:
+            return hunt.run(None, bounds, progress)
+        except _FailedError as failed:
+            raise _core.RunError(str(failed)) from None
     with storage.claimed(out, KIND):
         pass
     out.mkdir(parents=True, exist_ok=True)
-    with storage.adding(out, KIND, [log.NAME]):
-        found = hunt.run(out, bounds, progress)
+    try:
+        with storage.adding(out, KIND, [log.NAME]):
+            found = hunt.run(out, bounds, progress)
+    except _FailedError as failed:
+        with storage.adding(out, KIND, [FAILED]):
+            storage.write_file(out / FAILED, failed.text.encode())
+        raise _core.RunError(f"{failed}\n  help: the experiment in which it fails is {out / FAILED}") from None
     files = {MINIMAL: found.experiment, WORST: found.worst_experiment}
     with storage.adding(out, KIND, [*files, REPORT]):
         for name, content in files.items():
@@ -260,7 +276,7 @@ class _Hunt:
             evaluations = kept.matching(done, vectors)
             new = vectors[len(evaluations) :]
             if new:
-                values = self.evaluate([self._case(self.decode(one)).repeated() for one in new])
+                values = self._values([self._case(self.decode(one)).repeated() for one in new])
                 elapsed_s = before + time.monotonic() - begin
                 added = [log.Evaluation(*one, elapsed_s) for one in zip(new, values, strict=True)]
                 kept.add(added)
@@ -284,6 +300,18 @@ class _Hunt:
             parts += attack.decode(vector[: attack.genes], self.base, share or 0.0)
             vector = vector[attack.genes :]
         return tuple(parts)
+
+    def _values(self, documents: Sequence[Mapping[str, Any]]) -> list[list[float]]:
+        """The goal in each run of experiments; raises :class:`_FailedError` where the algorithm cannot go on."""
+        try:
+            return self.evaluate(documents)
+        except _core.RunError:
+            for document in documents:
+                try:
+                    self.evaluate([document])
+                except _core.RunError as error:
+                    raise _FailedError(written(document, [f"{self.algorithm} cannot go on."]), str(error)) from None
+            raise
 
     def evaluate(self, documents: Sequence[Mapping[str, Any]]) -> list[list[float]]:
         """The goal in each run of experiments."""
