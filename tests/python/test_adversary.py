@@ -164,12 +164,14 @@ def test_another_search_and_other_files_are_left_alone(small: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_stays_within_its_bounds(name: str) -> None:
-    base = Base.read(OWN, "reno", None)
+@pytest.mark.parametrize("path", [("10mbit", "40ms"), ("300kbit", "600ms"), ("10gbit", "50us")])
+def test_an_attack_stays_within_its_bounds(name: str, path: tuple[str, str], small: Path) -> None:
+    small.write_text(SMALL.replace("5mbit", path[0]).replace("40ms", path[1]))
+    base = Base.read(small, "reno", None)
     drawn = random.Random(1)
     attack = ATTACKS[name]
     for share in (attack.share or 0.0, 0.01):
-        for _ in range(40):
+        for _ in range(25):
             vector = [drawn.choice([0.0, 1.0, drawn.random()]) for _ in range(attack.genes)]
             parts = tuple(attack.decode(vector, base, share))
             assert is_allowed(parts, base, base.duration_s, share or None), parts
@@ -177,6 +179,7 @@ def test_an_attack_stays_within_its_bounds(name: str) -> None:
             experiment.load(case.document())
             experiment.load(case.evenly().document())
     # What is rounded or made shorter must not pass them either.
+    base = Base.read(OWN, "reno", None)
     beyond: dict[str, Part] = {
         "traffic": Bursts("traffic", 60, 0.3, 0.0, None),
         "connections": Bursts("connections", 60, 0.3, 0.0, None),

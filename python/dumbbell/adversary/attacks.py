@@ -17,6 +17,8 @@ STEPS = 4
 """Of a rate or a delay in a period."""
 LONGER = 30.0
 """The longest step may be so many times as long as the shortest."""
+SHORTER = 100.0
+"""A window may be so many times as short as it may be long."""
 SLOWEST, LONGEST = 0.1, 4.0
 """A link never falls below this share of its rate; a round trip stays within this factor of its own, both ways."""
 ROUNDING = 1e-3
@@ -32,7 +34,6 @@ class Attack:
     """A kind of attack."""
 
     name: str
-    says: str
     genes: int
     """How many numbers from 0 to 1 it is."""
     decode: Callable[[Sequence[float], Base, float], list[Part]]
@@ -46,6 +47,12 @@ def between(gene: float, low: float, most: float) -> float:
     return float(low * (max(most, low) / low) ** gene)
 
 
+def ticked(seconds: float, base: Base, *, down: bool = False) -> float:
+    """A time in whole ticks of the experiment."""
+    ticks = seconds / base.tick_s
+    return (math.floor(ticks) if down else round(ticks)) * base.tick_s
+
+
 def _bursts(kind: str) -> Callable[[Sequence[float], Base, float], list[Part]]:
     def decode(genes: Sequence[float], base: Base, share: float) -> list[Part]:
         sources: list[Bursts] = []
@@ -53,11 +60,11 @@ def _bursts(kind: str) -> Callable[[Sequence[float], Base, float], list[Part]]:
             there, size, period, phase, speed = genes[5 * slot : 5 * slot + 5]
             if there < IS_THERE:
                 continue
-            period_s = round(between(period, base.rtt_s, base.measured_s / 4), 4)
+            period_s = ticked(between(period, base.rtt_s, base.measured_s / 4), base)
             most = share * base.rate_bps * period_s / (8 * PACKET)
             rate_bps = rounded_rate(between(speed, base.rate_bps, 20 * base.rate_bps))
             packets = max(round(between(size, 1, most)), 1)
-            sources.append(Bursts(kind, packets, period_s, round(phase * period_s, 4), rate_bps))
+            sources.append(Bursts(kind, packets, period_s, ticked(phase * period_s, base), rate_bps))
         while (taken := math.fsum(one.mean_bps for one in sources) / base.rate_bps) > share:
             # Equal parts of connections make it less than proportional.
             factor = min(share / taken, 0.99)
@@ -74,16 +81,17 @@ def rounded_rate(bits_per_s: float) -> float:
 
 def _steps(key: str) -> Callable[[Sequence[float], Base, float], list[Part]]:
     def decode(genes: Sequence[float], base: Base, share: float) -> list[Part]:
-        period_s = round(between(genes[0], 10 * base.rtt_s, base.measured_s), 3)
+        period_s = ticked(between(genes[0], 10 * base.rtt_s, base.measured_s), base)
         weights = [between(gene, 1.0, LONGER) for gene in genes[1 : STEPS + 1]]
-        starts = tuple(round(period_s * math.fsum(weights[:step]) / math.fsum(weights), 4) for step in range(STEPS))
+        ends = [math.fsum(weights[:step]) / math.fsum(weights) for step in range(STEPS)]
+        starts = tuple(ticked(period_s * end, base) for end in ends)
         if key == "rate":
             values = [
                 rounded_rate(between(gene, SLOWEST * base.rate_bps, base.rate_bps)) for gene in genes[STEPS + 1 :]
             ]
         else:
             low, most = base.rtt_s / LONGEST, base.rtt_s * LONGEST
-            values = [round(between(gene, low, most), 5) for gene in genes[STEPS + 1 :]]
+            values = [ticked(between(gene, low, most), base) for gene in genes[STEPS + 1 :]]
         return [Steps(key, starts, tuple(values), period_s)]
 
     return decode
@@ -95,27 +103,27 @@ def _drops(genes: Sequence[float], base: Base, share: float) -> list[Part]:
         there, begin, length, period = genes[4 * slot : 4 * slot + 4]
         if there < IS_THERE:
             continue
-        from_s = round(begin * (base.duration_s - base.measured_s / 2), 4)
-        every = None if period > IS_ONCE else round(between(period / IS_ONCE, base.rtt_s, base.measured_s / 2), 4)
+        from_s = ticked(begin * (base.duration_s - base.measured_s / 2), base)
+        every = None if period > IS_ONCE else ticked(between(period / IS_ONCE, base.rtt_s, base.measured_s / 2), base)
         most = share * (base.duration_s if every is None else every)
-        windows.append(Drops(from_s, max(round(between(length, 1e-3, most), 4), 1e-4), every))
+        windows.append(Drops(from_s, between(length, most / SHORTER, most), every))
     taken = math.fsum(one.share(base.duration_s) for one in windows)
     factor = min(share / taken, 1.0) if taken else 1.0
     return [
         replace(one, length_s=length)
         for one in windows
-        if (length := math.floor(one.length_s * factor * 1e5) / 1e5) > 0
+        if (length := ticked(one.length_s * factor, base, down=True)) > 0
     ]
 
 
 ATTACKS: Mapping[str, Attack] = {
     attack.name: attack
     for attack in (
-        Attack("traffic", "bursts of datagrams", 5 * SOURCES, _bursts("traffic"), 0.2),
-        Attack("connections", "bursts of TCP connections", 5 * SOURCES, _bursts("connections"), 0.2),
-        Attack("trace", "a link's rate that changes", 1 + 2 * STEPS, _steps("rate")),
-        Attack("delay", "a round-trip time that changes", 1 + 2 * STEPS, _steps("rtt")),
-        Attack("losses", "times in which packets are lost", 4 * WINDOWS, _drops, 0.05),
+        Attack("traffic", 5 * SOURCES, _bursts("traffic"), 0.2),
+        Attack("connections", 5 * SOURCES, _bursts("connections"), 0.2),
+        Attack("trace", 1 + 2 * STEPS, _steps("rate")),
+        Attack("delay", 1 + 2 * STEPS, _steps("rtt")),
+        Attack("losses", 4 * WINDOWS, _drops, 0.05),
     )
 }
 """The kinds of attack by their names."""

@@ -359,7 +359,7 @@ class _Hunt:
             f"{self.algorithm} has {alone:.4g} {self.goal.unit}; {several:.4g} with other seeds (median).",
             *words,
             f"The worst of {len(known)} experiments, made smaller. The search was:",
-            f"    {self.command}",
+            f"    {self.command} --evaluations={len(known)}",
         ]
         return Found(
             algorithm=self.algorithm,

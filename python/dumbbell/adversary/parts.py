@@ -16,6 +16,9 @@ PACKET, DATAGRAM, SEGMENT = 1500, 1472, 1448
 INITIAL_WINDOW = 10
 """Segments that a connection sends at once after a pause."""
 
+MOST_CONNECTIONS = 32
+"""Of a source: the kernel's ground takes 256 flows."""
+
 
 class Part(Protocol):
     """A part of an attack."""
@@ -49,8 +52,8 @@ def _rounded_at(values: tuple[float, ...], index: int, digits: int) -> tuple[flo
 
 
 def time_text(seconds: float) -> str:
-    """A time as experiments write it, in whole microseconds."""
-    return "0s" if seconds < 5e-7 else f"{round(seconds * 1e3, 3):.12g}ms"
+    """A time as experiments write it, in whole nanoseconds."""
+    return "0s" if seconds < 5e-10 else f"{round(seconds * 1e3, 6):.12g}ms"
 
 
 def rate_text(bits_per_s: float) -> str:
@@ -78,7 +81,7 @@ class Bursts:
     @property
     def count(self) -> int:
         """Flows that send a burst, each an equal part, which a connection sends at once."""
-        return 1 if self.kind == "traffic" else -(-self.packets // INITIAL_WINDOW)
+        return 1 if self.kind == "traffic" else min(-(-self.packets // INITIAL_WINDOW), MOST_CONNECTIONS)
 
     @property
     def together(self) -> int:
@@ -174,7 +177,7 @@ class Steps:
     def is_in_order(self) -> bool:
         """Whether each step ends after it has begun."""
         ends = [*self.starts_s[1:], self.period_s]
-        return all(end - at > 1e-6 for at, end in zip(self.starts_s, ends, strict=True))
+        return all(end - at > 1e-9 for at, end in zip(self.starts_s, ends, strict=True))
 
     def _simpler(self) -> Iterator[Steps]:
         for index in range(len(self.values) if len(self.values) > 2 else 0):
@@ -188,7 +191,7 @@ class Steps:
             period_s = rounded(self.period_s, digits)
             yield replace(self, period_s=period_s)
             yield replace(
-                self, period_s=period_s, starts_s=tuple(round(at * period_s / self.period_s, 4) for at in self.starts_s)
+                self, period_s=period_s, starts_s=tuple(at * period_s / self.period_s for at in self.starts_s)
             )
             for index in range(len(self.values)):
                 yield replace(self, values=_rounded_at(self.values, index, digits))
@@ -259,7 +262,7 @@ class Loss:
     def put(self, document: dict[str, Any]) -> None:
         """Adds to the loss of the path."""
         path = document["path"]
-        path["loss"] = min(float(path.get("loss", 0.0)) + self.share, 1.0)
+        path["loss"] = min(path.get("loss", 0.0) + self.share, 1.0)
 
     def even(self) -> Loss:
         """Itself."""
