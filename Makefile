@@ -19,7 +19,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo build test test-all soak test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
+.PHONY: demo build test test-all soak test-lowest test-newest lint docs wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
@@ -65,6 +65,12 @@ lint: $(VENV)/dev deny
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# The site in out/site, which needs no simulator: docstrings are read, not imported. A link or an anchor that leads nowhere is an error.
+docs: $(VENV)/docs
+	$(BIN)/python docs/site/pages.py
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/zensical build --clean --strict --config-file mkdocs.yml
+	@echo "out/site/index.html"
+
 # The engine compiles for WebAssembly; only checked, not linked. The target comes with
 # `rustup target add wasm32-unknown-unknown`; without it this is skipped.
 WASM := units parameters cc-contract cc cc-family path results transport traffic scenario network sim
@@ -89,6 +95,7 @@ lock: $(VENV)/builders
 	$(LOCK) requirements.txt pyproject.toml
 	$(LOCK) requirements-build.txt requirements-build.in
 	$(LOCK) requirements-dev.txt requirements-dev.in
+	$(LOCK) requirements-docs.txt requirements-docs.in
 	$(LOCK) benches/requirements-ns3.txt --no-deps benches/requirements-ns3.in
 
 bench: $(VENV)/tools $(VENV)/built
@@ -143,6 +150,10 @@ $(VENV)/tools: requirements.txt $(VENV)/builders
 
 $(VENV)/dev: requirements-dev.txt $(VENV)/tools
 	$(call INSTALL,requirements-dev.txt)
+	touch $@
+
+$(VENV)/docs: requirements-docs.txt $(VENV)/builders
+	$(call INSTALL,requirements-docs.txt)
 	touch $@
 
 benches/.venv-ns3/built: benches/requirements-ns3.txt

@@ -1,0 +1,65 @@
+"""The pages of the site, as docs/site/pages.py prepares them for the program that makes HTML of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs/site/pages.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+pages = load()
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "there"),
+    [
+        ("docs/advise.md", "why.md#what-counts", "why.md#what-counts"),
+        ("docs/advise.md", "../examples/knife-edge.toml", "repository/examples/knife-edge.toml.md"),
+        ("docs/advise.md", "../CONTRIBUTING.md#style", "repository/CONTRIBUTING.md#style"),
+        ("docs/studies/zhang.md", "../specs", "../specs/README.md"),
+        ("CONTRIBUTING.md", "docs/papers.md", "../papers.md"),
+        ("CONTRIBUTING.md", "examples/own", "examples/own/index.md"),
+        ("README.md", "docs/images/rate-drop.png", "../images/rate-drop.png"),
+    ],
+)
+def test_a_link_leads_to_where_the_site_has_the_file(page: str, link: str, there: str) -> None:
+    assert pages.relinked(f"a [text]({link})", page) == f"a [text]({there})"
+
+
+@pytest.mark.parametrize("text", ["[text](https://example.org/a)", "[text](#here)", "```\n[text](../README.md)\n```"])
+def test_other_links_and_code_stay_as_they_are(text: str) -> None:
+    assert pages.relinked(text, "docs/advise.md") == text
+
+
+def test_lists_have_indents_of_four_and_an_empty_line_before_them() -> None:
+    text = "Words\n* one\n  more\n  1. inner\n\n     ```\n     code\n     ```\n* two"
+    new = "Words\n\n* one\n    more\n    1. inner\n\n        ```\n        code\n        ```\n\n* two"
+    assert pages.indented(text) == new
+
+
+def test_every_link_of_the_site_leads_to_a_file(tmp_path: Path) -> None:
+    pages.prepare(tmp_path)
+    prepared = sorted(tmp_path.rglob("*.md"))
+    dead = [
+        f"{page.relative_to(tmp_path)}: {link}"
+        for page in prepared
+        for link, path, _ in pages.linked(page.read_text("utf-8"), page.relative_to(tmp_path).as_posix())
+        if not re.match("[a-z]+:", link) and not (tmp_path / path).exists()
+    ]
+    assert dead == []
+    assert {"README.md", "cite.md", "reference/api.md", "repository/README.md"} <= {
+        page.relative_to(tmp_path).as_posix() for page in prepared
+    }
