@@ -64,6 +64,7 @@ lint: $(VENV)/dev deny
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python docs/site/history.py
 
 # The site in out/site, which needs no simulator: docstrings are read, not imported. A link or an anchor that leads nowhere is an error.
 docs: $(VENV)/docs

@@ -10,7 +10,7 @@ import griffe
 _ROLE = re.compile(r":(?:func|class|meth|mod|data|attr|exc):(`[^`]+`)")
 
 
-class Roles(griffe.Extension):  # type: ignore[misc] - has no types for mypy, which does not need it otherwise
+class Roles(griffe.Extension):  # type: ignore[misc]
     """Takes the roles out of docstrings."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
