@@ -36,3 +36,14 @@ def test_links_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             dead.append(link)
     assert dead == []
+
+
+def test_the_readme_counts_the_claims_of_the_studies() -> None:
+    table = (ROOT / "docs/studies/README.md").read_text("utf-8").split("## Claims\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| \[.*\) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", table, re.MULTILINE)
+    assert len(rows) == len(list((ROOT / "docs/studies").glob("*.md"))) - 1
+    claims, *verdicts = (sum(map(int, column)) for column in zip(*rows, strict=True))
+    assert sum(verdicts) == claims
+    hold, fail, depend = verdicts
+    sentence = f"{claims} claims of five studies, judged one by one: {hold} hold, {fail} fail, {depend} depend"
+    assert sentence in (ROOT / "README.md").read_text("utf-8")
