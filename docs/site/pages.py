@@ -23,12 +23,17 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _ITEM = re.compile(r"([*+-]|\d{1,9}[.)]) +(?=\S)")
 
 
+def stays(path: str) -> bool:
+    """Whether a path of the repository is in ``docs``, and is no program."""
+    return path.startswith("docs/") and not path.startswith(HERE) and not path.endswith(".py")
+
+
 def place(path: str) -> str:
     """Where the site has a path of the repository (a file or a folder, relative to its root)."""
     there = ROOT / path
     if there.is_dir():
         path = f"{path}/{'README' if (there / 'README.md').exists() else 'index'}.md"
-    if path.startswith("docs/"):
+    if stays(path):
         return path.removeprefix("docs/")
     return f"repository/{path}" if Path(path).suffix in {".md", *PICTURES} else f"repository/{path}.md"
 
@@ -104,7 +109,7 @@ def outside(pages: list[str]) -> Iterator[str]:
         for _, path, _ in linked(shown(source), inside(source)):
             there = ROOT / path
             one = f"{path}/README.md" if (there / "README.md").exists() else path
-            if one in known or one.startswith("docs/") or not there.exists():
+            if one in known or stays(one) or not there.exists():
                 continue
             known.add(one)
             yield one
@@ -119,7 +124,7 @@ def inside(path: str) -> str:
 
 def written(path: str) -> bytes:
     """What the site has in the place of a page or file of the repository."""
-    if Path(path).suffix in PICTURES or (path.startswith("docs/") and not path.endswith(".md")):
+    if Path(path).suffix in PICTURES or (stays(path) and not path.endswith(".md")):
         return (ROOT / path).read_bytes()
     return indented(relinked(shown(path), inside(path))).encode()
 
@@ -128,7 +133,7 @@ def prepare(into: Path) -> None:
     """Writes all pages and files of the site below a folder, which is emptied first."""
     shutil.rmtree(into, ignore_errors=True)
     files = (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*")) if path.is_file())
-    docs = [path for path in files if not path.startswith(HERE) and not path.endswith(".py")]
+    docs = list(filter(stays, files))
     for path in [*docs, *outside([path for path in docs if path.endswith(".md")])]:
         file = into / place(path)
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,7 @@ pages = load()
         ("docs/studies/zhang.md", "../specs", "../specs/README.md"),
         ("CONTRIBUTING.md", "docs/papers.md", "../papers.md"),
         ("CONTRIBUTING.md", "examples/own", "examples/own/index.md"),
+        ("CONTRIBUTING.md", "docs/site/pages.py", "docs/site/pages.py.md"),
         ("README.md", "docs/images/rate-drop.png", "../images/rate-drop.png"),
     ],
 )
