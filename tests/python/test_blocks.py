@@ -19,17 +19,25 @@ from dumbbell.application import app
 ROOT = Path(__file__).parents[2]
 HOW_TO = [ROOT / "README.md", *(page for page in (ROOT / "docs").rglob("*.md") if "history" not in page.parts)]
 # Pages whose blocks run here, with the files that a reader has, and options that make a command short.
-TRACE = "".join(f"{2 * n}\n" for n in range(1, 2000))
 RUN: dict[str, dict[str, str]] = {
     "README.md": {},
     "docs/README.md": {},
     "docs/cite.md": {"bbr-vs-cubic.toml": (ROOT / "examples/bbr-vs-cubic.toml").read_text("utf-8")},
-    "docs/advise.md": {"my.up": TRACE, "my.csv": "time_s,rate_mbps\n0,10\n2,4\n4,12\n6,8\n"},
+    "docs/advise.md": {"my.csv": "time_s,rate_mbps\n0,10\n2,4\n4,12\n6,8\n"},
     "docs/sweeps.md": {"sweep.toml": SWEEP},
     "docs/suites.md": {},
     "docs/reference/statistics.md": {},
+    "docs/howto/figure.md": {},
+    "docs/howto/bbr-change.md": {},
+    "docs/howto/link.md": {},
+    "docs/howto/lecture.md": {},
 }
-SHORT = {"advise": "--repeat 2 --duration 3s --buffer 1bdp", "suite": "--quick", "compare": "--duration 5s"}
+SHORT = {
+    "advise": "--repeat 2 --duration 3s",
+    "animate": "--seconds 1 --fps 4",
+    "compare": "--duration 3s",
+    "suite": "--quick",
+}
 # What a page names and this test does not run.
 ELSEWHERE = {
     "make": "the tests of the build",
@@ -40,7 +48,8 @@ ELSEWHERE = {
     "Client": "test_cluster.py",
     "tmrg": "takes a minute",
     "aqm": "test_suites.py",
-    "--measured-queue": "the same as the command before, with other settings",
+    "my.up": "the same as the command before, with other settings",
+    "conform": "test_check.py",
 }
 _FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _INDENTED = re.compile(r"^ {4}((?:\.venv/bin/)?dumbbell (?:[^\n]*\\\n)*[^\n]*)$", re.MULTILINE)
@@ -111,8 +120,8 @@ def test_the_blocks_of_a_page_run_in_an_empty_directory(
         Path(name).write_text(content, "utf-8")
     ran = 0
     for _, language, body in _FENCED.findall((ROOT / page).read_text("utf-8")):
-        file = re.match(r"# ([\w-]+\.toml)\n", body)
-        if language == "toml" and file:
+        file = re.match(r"# ([\w-]+\.(?:toml|csv))\n", body)
+        if language in {"toml", "csv"} and file:
             Path(file[1]).write_text(body, "utf-8")
         elif language == "python" and not elsewhere(body):
             exec(compile(body, page, "exec"), {})
