@@ -146,3 +146,15 @@ def test_a_run_is_cited_by_the_hash_that_the_page_shows(dumbbell: Cli, tmp_path:
     assert first["content_hash"] == again["content_hash"]
     assert first["content_hash"] in (ROOT / "docs/cite.md").read_text("utf-8")
     assert f"version: {first['version']}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+def test_the_first_page_says_truly_what_the_default_queue_does(dumbbell: Cli) -> None:
+    answers = []
+    for queue in ("droptail", "fq_codel"):
+        done = dumbbell("run", ROOT / "examples/bbr-vs-cubic.toml", "--set", f"path.queue={queue}", "--json")
+        answers += [f"{flow['goodput_mbps']:.1f}" for flow in json.loads(done.out)["flows"]]
+    bbr, cubic, bbr_apart, cubic_apart = answers
+    sentence = (
+        f"BBR gets {bbr} and CUBIC {cubic} Mbit/s behind drop-tail, {bbr_apart} and {cubic_apart} behind `fq_codel`"
+    )
+    assert sentence in (ROOT / "docs/README.md").read_text("utf-8")
