@@ -56,9 +56,9 @@ def findings(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def pages() -> list[Path]:
-    """All pages but those of history."""
+    """All pages but those of history, of which the museum's is one."""
     found = [*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))]
-    others = re.compile(r"CHANGELOG\.md|docs/history/|.*/(?:\.venv|target)")
+    others = re.compile(r"CHANGELOG\.md|docs/(?:history/|museum\.md)|.*/(?:\.venv|target)")
     return sorted(page for page in found if not others.match(page.relative_to(ROOT).as_posix()))
 
 

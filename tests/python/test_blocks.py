@@ -28,7 +28,6 @@ RUN: dict[str, dict[str, str]] = {
     "docs/suites.md": {},
     "docs/reference/statistics.md": {},
     "docs/howto/figure.md": {},
-    "docs/howto/bbr-change.md": {},
     "docs/howto/link.md": {},
     "docs/howto/lecture.md": {},
 }
@@ -85,7 +84,8 @@ def named(page: Path) -> Iterator[list[str]]:
     blocks = "\n".join(body for _, language, body in _FENCED.findall(text) if language == "console")
     prose = _FENCED.sub("", text)
     inline = (shlex.split(found.replace("\\\n", " "), comments=True) for found in _INDENTED.findall(prose))
-    for words in [*commands(blocks), *inline, *(found.split() for found in _INLINE.findall(prose))]:
+    sentences = (shlex.split(found) if found.count("'") % 2 == 0 else found.split() for found in _INLINE.findall(prose))
+    for words in [*commands(blocks), *inline, *sentences]:
         if words and words[0].endswith("dumbbell"):
             yield words[1:]
 
