@@ -19,6 +19,9 @@ EXAMPLES = examples(
     "dumbbell plot point-3 && dumbbell run point-3/scenario.toml",
 )
 
+LEAST_OF_A_HASH = 8
+"""So many digits alone may begin a content hash; fewer are a number."""
+
 Point = Annotated[
     str, typer.Argument(metavar="POINT", help="Number of the point, or the beginning of its content hash.")
 ]
@@ -38,7 +41,9 @@ def extract(folder: options.Folder, point: Point, out: Place, quiet: options.Qui
 def _chosen(sweep: SweepResult, word: str) -> Meta:
     if word.isdecimal() and int(word) < len(sweep.points):
         return sweep.points[int(word)]
-    found = {meta.content_hash: meta for meta in sweep.points if word and meta.content_hash.startswith(word)}
+    # A number that is too large is no beginning of a hash that happens to fit.
+    is_hash = len(word) >= LEAST_OF_A_HASH or (word and not word.isdecimal())
+    found = {meta.content_hash: meta for meta in sweep.points if is_hash and meta.content_hash.startswith(word)}
     if len(found) != 1:
         several = f"{len(found)} points have content hashes that begin so" if found else "there is no such point"
         fail(f"{word}: {several}; write a number from 0 to {len(sweep.points) - 1}, or more of a content hash")
