@@ -47,12 +47,22 @@ pub(crate) const fn simulated<R>(column: Declared<R>) -> Declared<R> {
     Declared { grounds: SIMULATOR, ..column }
 }
 
-/// How a number follows from a row.
-pub(crate) type Number<R> = fn(&R) -> f64;
+/// Appends the numbers that follow from rows, one for each.
+pub(crate) type Numbers<R> = fn(&[R], &mut Vec<f64>);
+
+/// The [`Numbers`] of a closure that gives the number of one row: a loop of its own for each column.
+macro_rules! each {
+    ($number:expr) => {
+        |rows, values| values.extend(rows.iter().map($number))
+    };
+}
+pub(crate) use each;
 
 /// How a column's value follows from a row.
 enum Value<R> {
-    Float(Number<R>),
+    Float(fn(&R) -> f64),
+    /// Many rows at a time.
+    Floats(Numbers<R>),
     Count(fn(&R) -> u64),
     /// Over the measured interval and, in a second column, over the whole run.
     Both(fn(&R) -> u64, fn(&R) -> u64),
@@ -73,11 +83,21 @@ impl<R> Value<R> {
     /// No values yet, and room for those of so many rows.
     fn none(self, rows: usize) -> Values {
         match self {
-            Value::Float(_) => Values::Float(Vec::with_capacity(rows)),
+            Value::Float(_) | Value::Floats(_) => Values::Float(Vec::with_capacity(rows)),
             Value::Count(_) | Value::Both(..) => Values::Count(Vec::with_capacity(rows)),
             Value::Index(_) => Values::Index(Vec::with_capacity(rows)),
             Value::Text(_) => Values::Text(Vec::with_capacity(rows)),
             Value::Name(_) => Values::Name(Names::default()),
+        }
+    }
+
+    /// Appends those of `rows`.
+    fn extend(self, rows: &[R], values: &mut Values) {
+        match (self, values) {
+            (Value::Floats(numbers), Values::Float(values)) => numbers(rows, values),
+            (Value::Index(value), Values::Index(values)) => values.extend(rows.iter().map(value)),
+            (Value::Name(value), Values::Name(values)) => values.extend(rows.iter().map(value)),
+            (_, values) => rows.iter().for_each(|row| self.append(row, values)),
         }
     }
 
@@ -86,6 +106,7 @@ impl<R> Value<R> {
     fn append(self, row: &R, values: &mut Values) {
         match (self, values) {
             (Value::Float(value), Values::Float(rows)) => rows.push(value(row)),
+            (Value::Floats(numbers), Values::Float(rows)) => numbers(std::slice::from_ref(row), rows),
             (Value::Count(value) | Value::Both(value, _), Values::Count(rows)) => rows.push(value(row)),
             (Value::Index(value), Values::Index(rows)) => rows.push(value(row)),
             (Value::Text(value), Values::Text(rows)) => rows.push(shared(value(row), rows.last())),
@@ -110,9 +131,19 @@ impl<R> Declared<R> {
         name: &'static str,
         unit: &'static str,
         meaning: &'static str,
-        value: Number<R>,
+        value: fn(&R) -> f64,
     ) -> Declared<R> {
         Declared::new(name, unit, meaning, Value::Float(value))
+    }
+
+    /// A number as [`float`](Declared::float), which many rows give at a time (`each!`).
+    pub(crate) const fn floats(
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        numbers: Numbers<R>,
+    ) -> Declared<R> {
+        Declared::new(name, unit, meaning, Value::Floats(numbers))
     }
 
     /// How many.
@@ -151,19 +182,14 @@ impl<R> Declared<R> {
         Declared::new(name, "", meaning, Value::Name(value))
     }
 
-    /// What makes its values, where they are numbers that may be missing.
-    pub(crate) fn number(&self) -> Option<Number<R>> {
-        if let Value::Float(number) = self.value { Some(number) } else { None }
-    }
-
-    /// No values of its kind, to [append](Declared::append) to.
+    /// No values of its kind, to [extend](Declared::extend).
     pub(crate) fn none(&self) -> Values {
         self.value.none(0)
     }
 
-    /// Appends the value of `row`.
-    pub(crate) fn append(&self, row: &R, values: &mut Values) {
-        self.value.append(row, values);
+    /// Appends the values of `rows`.
+    pub(crate) fn extend(&self, rows: &[R], values: &mut Values) {
+        self.value.extend(rows, values);
     }
 
     /// The column with these values.

@@ -11,11 +11,31 @@ impl Names {
     /// Adds a row. The search is linear: sets are small, and rows in succession have mostly the same name.
     pub fn push(&mut self, name: &str) {
         let latest = self.keys.last().copied().filter(|&key| self.distinct[key as usize] == name);
-        let key = latest.or_else(|| self.position(name)).unwrap_or_else(|| {
+        let key = latest.unwrap_or_else(|| self.key(name));
+        self.keys.push(key);
+    }
+
+    /// Adds rows. Names at one place in memory are the same, and are looked up once.
+    pub(crate) fn extend<'n>(&mut self, rows: impl Iterator<Item = &'n str>) {
+        self.keys.reserve(rows.size_hint().0);
+        let mut met: Vec<(&str, u32)> = Vec::new();
+        for name in rows {
+            let known = met.iter().find(|(met, _)| std::ptr::eq(*met, name)).map(|&(_, key)| key);
+            let key = known.unwrap_or_else(|| {
+                let key = self.key(name);
+                met.push((name, key));
+                key
+            });
+            self.keys.push(key);
+        }
+    }
+
+    /// The position of a name, which is a new one if it is not known.
+    fn key(&mut self, name: &str) -> u32 {
+        self.position(name).unwrap_or_else(|| {
             self.distinct.push(name.to_owned());
             index(self.distinct.len() - 1)
-        });
-        self.keys.push(key);
+        })
     }
 
     fn position(&self, name: &str) -> Option<u32> {
@@ -56,7 +76,7 @@ impl Names {
 impl<'n> FromIterator<&'n str> for Names {
     fn from_iter<I: IntoIterator<Item = &'n str>>(rows: I) -> Names {
         let mut names = Names::default();
-        rows.into_iter().for_each(|name| names.push(name));
+        names.extend(rows.into_iter());
         names
     }
 }
@@ -79,5 +99,18 @@ mod tests {
         let (distinct, keys) = names.into_parts();
         assert_eq!(distinct, ["startup", "drain", "probe_bw"]);
         assert_eq!(keys, [0, 0, 1, 2, 1, 0]);
+    }
+
+    #[test]
+    fn equal_names_at_other_places_in_memory_are_one_name() {
+        let copies = [String::from("drain"), String::from("drain"), String::from("drain, again")];
+        // One name is the beginning of another, at the same place.
+        let rows = [&copies[0], &copies[1], &copies[2], &copies[2][..5]];
+        let mut names: Names = ["startup"].into_iter().collect();
+        names.extend(rows.into_iter());
+        assert_eq!(
+            names.into_parts(),
+            (vec!["startup".into(), "drain".into(), "drain, again".into()], vec![0, 1, 1, 2, 1])
+        );
     }
 }

@@ -4,7 +4,7 @@
 
 #[cfg(test)]
 use crate::Names;
-use crate::columns::{Declared, Number, simulated};
+use crate::columns::{Declared, each, simulated};
 use crate::{Column, Table, Values};
 use dumbbell_units::{Duration, Time};
 use std::mem::replace;
@@ -86,54 +86,89 @@ fn known<T>(value: Option<T>, convert: fn(T) -> f64) -> f64 {
 
 /// The columns of the series of flows, before the values that controllers let be observed.
 pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
-    Declared::float("t_s", "s", "Instant of the sample.", |r| r.t_s),
+    Declared::floats("t_s", "s", "Instant of the sample.", each!(|r| r.t_s)),
     Declared::index("flow", "Number of the flow.", |r| r.index),
-    Declared::float("cwnd", "packets", "Congestion window.", |r| f64::from(r.sample.cwnd)),
-    Declared::float("ssthresh", "packets", "Slow-start threshold; null before the first reduction.", |r| {
-        known(r.sample.ssthresh, f64::from)
-    }),
-    Declared::float("inflight", "packets", "Packets in flight as the sender counts them.", |r| {
-        f64::from(r.sample.inflight)
-    }),
-    Declared::float("pacing_mbps", "Mbit/s", "Rate at which the sender may transmit.", |r| {
-        r.sample.pacing_rate as f64 * 8e-6
-    }),
-    Declared::float("srtt_ms", "ms", "Smoothed round-trip time.", |r| f64::from(r.sample.srtt_us_x8) / 8e3),
-    simulated(Declared::float(
+    Declared::floats("cwnd", "packets", "Congestion window.", each!(|r| f64::from(r.sample.cwnd))),
+    Declared::floats(
+        "ssthresh",
+        "packets",
+        "Slow-start threshold; null before the first reduction.",
+        each!(|r| { known(r.sample.ssthresh, f64::from) }),
+    ),
+    Declared::floats(
+        "inflight",
+        "packets",
+        "Packets in flight as the sender counts them.",
+        each!(|r| { f64::from(r.sample.inflight) }),
+    ),
+    Declared::floats(
+        "pacing_mbps",
+        "Mbit/s",
+        "Rate at which the sender may transmit.",
+        each!(|r| { r.sample.pacing_rate as f64 * 8e-6 }),
+    ),
+    Declared::floats("srtt_ms", "ms", "Smoothed round-trip time.", each!(|r| f64::from(r.sample.srtt_us_x8) / 8e3)),
+    simulated(Declared::floats(
         "rtt_ms",
         "ms",
         "Round-trip time of the latest acknowledgement; null if it gave none.",
-        |r| known(r.sample.rtt_us, |us| us as f64 / 1e3),
+        each!(|r| known(r.sample.rtt_us, |us| us as f64 / 1e3)),
     )),
-    Declared::float("min_rtt_ms", "ms", "The sender's windowed minimum of the round-trip time.", |r| {
-        known(r.sample.min_rtt_us, |us| f64::from(us) / 1e3)
-    }),
-    Declared::float("delivery_mbps", "Mbit/s", "Latest sample of the delivery rate; null if there is none.", |r| {
-        known(r.sample.delivery_mbps, |mbps| mbps)
-    }),
-    Declared::float("goodput_mbps", "Mbit/s", "Payload that the application got since the sample before.", |r| {
-        r.sample.goodput_bytes as f64 * r.sample.mbps_per_byte
-    }),
-    Declared::float(
+    Declared::floats(
+        "min_rtt_ms",
+        "ms",
+        "The sender's windowed minimum of the round-trip time.",
+        each!(|r| { known(r.sample.min_rtt_us, |us| f64::from(us) / 1e3) }),
+    ),
+    Declared::floats(
+        "delivery_mbps",
+        "Mbit/s",
+        "Latest sample of the delivery rate; null if there is none.",
+        each!(|r| { known(r.sample.delivery_mbps, |mbps| mbps) }),
+    ),
+    Declared::floats(
+        "goodput_mbps",
+        "Mbit/s",
+        "Payload that the application got since the sample before.",
+        each!(|r| { r.sample.goodput_bytes as f64 * r.sample.mbps_per_byte }),
+    ),
+    Declared::floats(
         "received_mbps",
         "Mbit/s",
         "IP bytes of data packets, duplicates included, that arrived at the receiver since the sample before.",
-        |r| r.sample.received_bytes as f64 * r.sample.mbps_per_byte,
+        each!(|r| r.sample.received_bytes as f64 * r.sample.mbps_per_byte),
     ),
-    Declared::float("acked_total", "packets", "Packets delivered so far, each counted once.", |r| {
-        r.sample.delivered as f64
-    }),
-    Declared::float("sent_total", "packets", "Data packets sent so far.", |r| r.sample.sent as f64),
-    simulated(Declared::float("lost_total", "packets", "Packets declared lost so far.", |r| {
-        known(r.sample.lost, |lost| lost as f64)
-    })),
-    Declared::float("retransmits_total", "packets", "Packets sent again so far.", |r| r.sample.retransmits as f64),
-    Declared::float("sacked", "packets", "Packets selectively acknowledged (`sacked_out`).", |r| {
-        f64::from(r.sample.sacked_out)
-    }),
-    Declared::float("packets_out", "packets", "Packets sent and not cumulatively acknowledged.", |r| {
-        f64::from(r.sample.packets_out)
-    }),
+    Declared::floats(
+        "acked_total",
+        "packets",
+        "Packets delivered so far, each counted once.",
+        each!(|r| { r.sample.delivered as f64 }),
+    ),
+    Declared::floats("sent_total", "packets", "Data packets sent so far.", each!(|r| r.sample.sent as f64)),
+    simulated(Declared::floats(
+        "lost_total",
+        "packets",
+        "Packets declared lost so far.",
+        each!(|r| { known(r.sample.lost, |lost| lost as f64) }),
+    )),
+    Declared::floats(
+        "retransmits_total",
+        "packets",
+        "Packets sent again so far.",
+        each!(|r| r.sample.retransmits as f64),
+    ),
+    Declared::floats(
+        "sacked",
+        "packets",
+        "Packets selectively acknowledged (`sacked_out`).",
+        each!(|r| { f64::from(r.sample.sacked_out) }),
+    ),
+    Declared::floats(
+        "packets_out",
+        "packets",
+        "Packets sent and not cumulatively acknowledged.",
+        each!(|r| { f64::from(r.sample.packets_out) }),
+    ),
 ];
 
 /// The columns of the series of flows behind those values.
@@ -153,68 +188,73 @@ const OBSERVED: &str = "Value of the controller's own; its unit is part of its n
 
 /// The columns of the series of links.
 pub(crate) const LINK_SERIES: &[Declared<Row<LinkSample>>] = &[
-    Declared::float("t_s", "s", "Instant of the sample.", |r| r.t_s),
+    Declared::floats("t_s", "s", "Instant of the sample.", each!(|r| r.t_s)),
     Declared::index("link", "Number of the link.", |r| r.index),
-    Declared::float("queue_bytes", "bytes", "Bytes waiting; the packet in transmission does not count.", |r| {
-        r.sample.queue_bytes as f64
-    }),
-    Declared::float("queue_packets", "packets", "Packets waiting.", |r| r.sample.queue_packets as f64),
-    Declared::float(
+    Declared::floats(
+        "queue_bytes",
+        "bytes",
+        "Bytes waiting; the packet in transmission does not count.",
+        each!(|r| { r.sample.queue_bytes as f64 }),
+    ),
+    Declared::floats("queue_packets", "packets", "Packets waiting.", each!(|r| r.sample.queue_packets as f64)),
+    Declared::floats(
         "utilization",
         "share",
         "Bits that left over those that could have since the sample before.",
-        |r| match r.sample.capacity_bits {
+        each!(|r| match r.sample.capacity_bits {
             Some(bits) if bits > 0 => r.sample.departed_bits / bits as f64,
             _ => f64::NAN,
-        },
+        }),
     ),
-    Declared::float("drops_total", "packets", "Packets dropped so far by the queue and its policer.", |r| {
-        r.sample.drops as f64
-    }),
-    Declared::float("losses_total", "packets", "Packets lost at random so far.", |r| r.sample.losses as f64),
+    Declared::floats(
+        "drops_total",
+        "packets",
+        "Packets dropped so far by the queue and its policer.",
+        each!(|r| { r.sample.drops as f64 }),
+    ),
+    Declared::floats("losses_total", "packets", "Packets lost at random so far.", each!(|r| r.sample.losses as f64)),
 ];
 
-/// Rows of one kind, column by column. Nearly all columns are numbers, whose kind nobody has to look up in each row.
-struct Columns<S: 'static> {
-    declared: &'static [Declared<Row<S>>],
-    numbers: Vec<(Number<Row<S>>, Vec<f64>)>,
-    others: Vec<(&'static Declared<Row<S>>, Values)>,
+/// So many rows are made into columns at a time: what they take stays in the processor's cache meanwhile.
+const CHUNK: usize = 64;
+
+/// Rows of one kind: the latest as they came, those before column by column.
+struct Rows<S: 'static> {
+    latest: Vec<Row<S>>,
+    columns: Vec<(&'static Declared<Row<S>>, Values)>,
 }
 
-impl<S> Columns<S> {
-    fn new(declared: &'static [Declared<Row<S>>]) -> Columns<S> {
-        let others = declared.iter().filter(|column| column.number().is_none());
-        Columns {
-            declared,
-            numbers: declared.iter().filter_map(Declared::number).map(|number| (number, Vec::new())).collect(),
-            others: others.map(|column| (column, column.none())).collect(),
-        }
+impl<S> Rows<S> {
+    /// Rows for these columns.
+    fn new(declared: impl IntoIterator<Item = &'static Declared<Row<S>>>) -> Rows<S> {
+        let columns = declared.into_iter().map(|column| (column, column.none())).collect();
+        Rows { latest: Vec::new(), columns }
     }
 
-    fn append(&mut self, row: &Row<S>) {
-        for (number, rows) in &mut self.numbers {
-            rows.push(number(row));
+    /// Adds a row; whether it is time to [settle](Rows::settle) them.
+    #[inline]
+    fn append(&mut self, row: Row<S>) -> bool {
+        self.latest.push(row);
+        self.latest.len() >= CHUNK
+    }
+
+    /// Makes the latest rows part of the columns.
+    fn settle(&mut self) {
+        for (declared, values) in &mut self.columns {
+            declared.extend(&self.latest, values);
         }
-        for (declared, values) in &mut self.others {
-            declared.append(row, values);
-        }
+        self.latest.clear();
     }
 
     /// All rows; none are left.
-    fn take(&mut self) -> Vec<Column> {
-        let Columns { declared, numbers, others } = replace(self, Columns::new(self.declared));
-        let mut numbers = numbers.into_iter().map(|(_, rows)| Values::Float(rows));
-        let mut others = others.into_iter().map(|(_, values)| values);
-        let column = |declared: &Declared<Row<S>>| {
-            let values = if declared.number().is_some() { numbers.next() } else { others.next() };
-            values.map(|values| declared.with(values))
-        };
-        declared.iter().filter_map(column).collect()
+    fn take(&mut self) -> impl Iterator<Item = Column> {
+        self.settle();
+        self.columns.iter_mut().map(|(declared, values)| declared.with(replace(values, declared.none())))
     }
 
     fn memory(&self) -> u64 {
-        let others: u64 = self.others.iter().map(|(_, values)| values.memory()).sum();
-        bytes_of(self.numbers.iter().map(|(_, rows)| rows)) + others
+        let columns: u64 = self.columns.iter().map(|(_, values)| values.memory()).sum();
+        columns + (self.latest.len() * size_of::<Row<S>>()) as u64
     }
 }
 
@@ -228,6 +268,9 @@ struct Observed {
     /// Every flow has a value for every column, in their order.
     are_alike: bool,
     scratch: Vec<f64>,
+    /// Room for [`CHUNK`] rows, one behind the other, and how many there are.
+    latest: Vec<f64>,
+    rows: usize,
 }
 
 impl Observed {
@@ -243,6 +286,7 @@ impl Observed {
         observed.are_alike = observed.places.iter().all(|places| places.iter().copied().eq(0..observed.names.len()));
         observed.columns = vec![Vec::new(); observed.names.len()];
         observed.scratch = vec![0.0; observed.names.len()];
+        observed.latest = vec![0.0; CHUNK * observed.names.len()];
         observed
     }
 
@@ -259,25 +303,33 @@ impl Observed {
     }
 
     /// Appends a row; `observe` writes the values of `flow` in the order of their names.
+    #[inline]
     fn append(&mut self, flow: usize, observe: impl FnOnce(&mut [f64])) {
-        let places = &self.places[flow];
-        observe(&mut self.scratch[..places.len()]);
+        let (places, width) = (&self.places[flow], self.names.len());
+        let row = &mut self.latest[self.rows * width..][..width];
+        self.rows += 1;
         if self.are_alike {
-            self.columns.iter_mut().zip(&self.scratch).for_each(|(column, &value)| column.push(value));
-            return;
+            return observe(row);
         }
-        for column in &mut self.columns {
-            column.push(f64::NAN);
-        }
+        row.fill(f64::NAN);
+        observe(&mut self.scratch[..places.len()]);
         for (&place, &value) in places.iter().zip(&self.scratch) {
-            if let Some(last) = self.columns[place].last_mut() {
-                *last = value;
-            }
+            row[place] = value;
         }
+    }
+
+    /// Makes the latest rows part of the columns.
+    fn settle(&mut self) {
+        let width = self.names.len();
+        for (place, column) in self.columns.iter_mut().enumerate() {
+            column.extend(self.latest.chunks_exact(width).take(self.rows).map(|row| row[place]));
+        }
+        self.rows = 0;
     }
 
     /// All rows; none are left.
     fn take(&mut self) -> impl Iterator<Item = Column> {
+        self.settle();
         self.names.iter().zip(&mut self.columns).map(|(name, values)| Column {
             name: format!("cc_{name}"),
             unit: "",
@@ -287,24 +339,18 @@ impl Observed {
     }
 
     fn memory(&self) -> u64 {
-        bytes_of(self.columns.iter())
+        let numbers = self.rows * self.names.len() + self.columns.iter().map(Vec::capacity).sum::<usize>();
+        (numbers * size_of::<f64>()) as u64
     }
-}
-
-/// Bytes of memory that columns of numbers hold.
-fn bytes_of<'c>(columns: impl Iterator<Item = &'c Vec<f64>>) -> u64 {
-    let rows: usize = columns.map(Vec::capacity).sum();
-    (rows * size_of::<f64>()) as u64
 }
 
 /// Records the series of a run. What has been recorded is [taken](Recorder::take) from time to time.
 pub struct Recorder {
     interval: Option<Duration>,
     samples: u64,
-    flows: Columns<FlowSample>,
+    flows: Rows<FlowSample>,
     observed: Observed,
-    states: Columns<FlowSample>,
-    links: Columns<LinkSample>,
+    links: Rows<LinkSample>,
 }
 
 impl Recorder {
@@ -314,10 +360,9 @@ impl Recorder {
         Recorder {
             interval: interval.filter(|interval| *interval > Duration::ZERO),
             samples: 0,
-            flows: Columns::new(FLOW_SERIES),
+            flows: Rows::new(FLOW_SERIES.iter().chain(FLOW_STATES)),
             observed: Observed::new(observables),
-            states: Columns::new(FLOW_STATES),
-            links: Columns::new(LINK_SERIES),
+            links: Rows::new(LINK_SERIES),
         }
     }
 
@@ -339,32 +384,38 @@ impl Recorder {
     }
 
     /// Adds a flow to the sample. `observe` writes the values of its controller, in the order of their names.
+    #[inline]
     pub fn flow(&mut self, now: Time, index: usize, sample: FlowSample, observe: impl FnOnce(&mut [f64])) {
-        let row = row(now, index, sample);
-        self.flows.append(&row);
         self.observed.append(index, observe);
-        self.states.append(&row);
+        if self.flows.append(row(now, index, sample)) {
+            self.flows.settle();
+            self.observed.settle();
+        }
     }
 
     /// Adds a link to the sample.
     pub fn link(&mut self, now: Time, index: usize, sample: LinkSample) {
-        self.links.append(&row(now, index, sample));
+        if self.links.append(row(now, index, sample)) {
+            self.links.settle();
+        }
     }
 
     /// Bytes of memory that the samples hold which have not been taken.
     pub fn memory(&self) -> u64 {
-        self.flows.memory() + self.observed.memory() + self.states.memory() + self.links.memory()
+        self.flows.memory() + self.observed.memory() + self.links.memory()
     }
 
     /// The series of the flows and of the links since they were taken last.
     pub fn take(&mut self) -> (Table, Table) {
-        let mut columns = self.flows.take();
+        let mut columns: Vec<_> = self.flows.take().collect();
+        let states = columns.split_off(FLOW_SERIES.len());
         columns.extend(self.observed.take());
-        columns.extend(self.states.take());
-        (Table { columns }, Table { columns: self.links.take() })
+        columns.extend(states);
+        (Table { columns }, Table { columns: self.links.take().collect() })
     }
 }
 
+#[inline]
 fn row<S>(now: Time, index: usize, sample: S) -> Row<S> {
     Row { t_s: now.as_secs_f64(), index: u32::try_from(index).unwrap_or(u32::MAX), sample }
 }
@@ -406,6 +457,38 @@ mod tests {
         assert!(bandwidth[0] == 5.0 && bandwidth[1].is_nan());
         assert_eq!(column(&flows, "cc_round"), &Values::Float(vec![1.0, 7.0]));
         assert_eq!(column(&flows, "ca_state"), &Values::Name(["open", "open"].into_iter().collect::<Names>()));
+    }
+
+    #[test]
+    fn rows_keep_their_order_when_they_are_taken_between_two_of_any_number() {
+        let mut recorder = recorder(&[&["bw_mbps", "round"], &["round"]]);
+        let number = |row: u32| f64::from(row);
+        let mut next = 0;
+        for rows in [1, 63, 64, 65, 200, 0] {
+            let wanted: Vec<_> = (next..next + rows).collect();
+            for &row in &wanted {
+                let sample =
+                    FlowSample { cwnd: row, mode: ["drain", "startup"][row as usize / 3 % 2], ..FlowSample::default() };
+                let observed = [number(row) / 2.0, -number(row)];
+                let flow = row as usize % 2;
+                recorder.flow(Time::ZERO, flow, sample, |values| values.copy_from_slice(&observed[flow..]));
+                recorder.link(Time::ZERO, 0, LinkSample { drops: u64::from(row), ..LinkSample::default() });
+            }
+            next += rows;
+            let (flows, links) = recorder.take();
+            let floats = |of: &dyn Fn(u32) -> f64| Values::Float(wanted.iter().map(|&row| of(row)).collect());
+            assert_eq!(column(&flows, "cwnd"), &floats(&number));
+            assert_eq!(column(&flows, "cc_round"), &floats(&|row| -number(row)));
+            assert_eq!(column(&links, "drops_total"), &floats(&number));
+            let Values::Float(bandwidth) = column(&flows, "cc_bw_mbps") else { panic!("a number") };
+            assert!(bandwidth.iter().zip(&wanted).all(|(&value, &row)| match row % 2 {
+                0 => value == number(row) / 2.0,
+                _ => value.is_nan(),
+            }));
+            let Values::Name(modes) = column(&flows, "mode") else { panic!("names") };
+            assert!(modes.iter().eq(wanted.iter().map(|&row| ["drain", "startup"][row as usize / 3 % 2])));
+            assert!(flows.columns.iter().all(|column| column.values.len() == wanted.len()));
+        }
     }
 
     #[test]
