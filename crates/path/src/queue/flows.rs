@@ -13,7 +13,17 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 /// Says in which line the packets of a flow wait. Lines are counted as their first packets come, so that only those
 /// exist that are used: of a thousand lines of a hash a station uses one.
 #[derive(Clone, Debug)]
-pub(super) enum Classifier {
+pub(super) struct Classifier {
+    rule: Rule,
+    /// Flows that were asked for lately, and their lines: each has one place here, by its number.
+    recent: [Option<(u32, u32)>; RECENT],
+}
+
+/// A power of two.
+const RECENT: usize = 16;
+
+#[derive(Clone, Debug)]
+enum Rule {
     /// By a hash; flows may meet in a line.
     Hashed {
         lines: u32,
@@ -29,37 +39,54 @@ pub(super) enum Classifier {
 impl Classifier {
     /// A hash into so many lines; `None` gives every flow a line of its own.
     pub(super) fn new(lines: Option<u32>, mut rng: Rng) -> Classifier {
-        match lines {
+        let rule = match lines {
             Some(lines) => {
                 let perturbation = rng.next_u64();
-                Classifier::Hashed { lines, perturbation, known: BTreeMap::new(), hashes: Vec::new() }
+                Rule::Hashed { lines, perturbation, known: BTreeMap::new(), hashes: Vec::new() }
             }
-            None => Classifier::Exact(HashMap::new()),
-        }
+            None => Rule::Exact(HashMap::new()),
+        };
+        Classifier { rule, recent: [None; RECENT] }
     }
 
     /// The line of a flow.
+    #[inline]
     pub(super) fn line_of(&mut self, flow: u32) -> usize {
+        match self.recent[flow as usize % RECENT] {
+            Some((recent, line)) if recent == flow => line as usize,
+            _ => self.look_up(flow),
+        }
+    }
+
+    fn look_up(&mut self, flow: u32) -> usize {
+        let line = self.rule.line_of(flow);
+        self.recent[flow as usize % RECENT] = u32::try_from(line).ok().map(|line| (flow, line));
+        line
+    }
+
+    /// Where a line stands among all that there could be.
+    pub(super) fn rank(&self, line: usize) -> usize {
+        match &self.rule {
+            Rule::Hashed { hashes, .. } => hashes[line] as usize,
+            Rule::Exact(_) => line,
+        }
+    }
+}
+
+impl Rule {
+    fn line_of(&mut self, flow: u32) -> usize {
         match self {
-            Classifier::Hashed { lines, perturbation, known, hashes } => {
+            Rule::Hashed { lines, perturbation, known, hashes } => {
                 let hash = Rng::stream(*perturbation, flow.into()).below(*lines);
                 *known.entry(hash).or_insert_with(|| {
                     hashes.push(hash);
                     hashes.len() - 1
                 })
             }
-            Classifier::Exact(lines) => {
+            Rule::Exact(lines) => {
                 let next = lines.len();
                 *lines.entry(flow).or_insert(next)
             }
-        }
-    }
-
-    /// Where a line stands among all that there could be.
-    pub(super) fn rank(&self, line: usize) -> usize {
-        match self {
-            Classifier::Hashed { hashes, .. } => hashes[line] as usize,
-            Classifier::Exact(_) => line,
         }
     }
 }
@@ -119,6 +146,12 @@ impl Turns {
         if let Some(line) = self.leave_first() {
             self.old.push_back(line);
         }
+    }
+
+    /// Whether the line whose turn it is goes behind no other, and comes next again, when it is
+    /// [postponed](Self::postpone_first).
+    pub(super) fn is_alone(&self) -> bool {
+        self.new.is_empty() && self.old.len() == 1
     }
 
     /// The line whose turn it is leaves.
@@ -189,8 +222,11 @@ mod tests {
     fn a_new_line_that_has_nothing_goes_behind_the_old_ones_once() {
         let mut turns = Turns::default();
         turns.join(1);
+        assert!(!turns.is_alone(), "it is new, and will be old");
         turns.postpone_first();
+        assert!(turns.is_alone());
         turns.join(2);
+        assert!(!turns.is_alone());
         assert_eq!(turns.first(), Some(2));
         assert!(!turns.retire_first());
         assert_eq!(turns.first(), Some(1));

@@ -140,6 +140,11 @@ impl State {
     }
 }
 
+/// How many times a line is given its quantum until it may send, which is above 0, as the quantum is.
+fn turns_until_positive(deficit: i64, quantum: i64) -> i64 {
+    -deficit / quantum + 1
+}
+
 impl Held for State {
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
         let number = self.classifier.line_of(packet.flow);
@@ -170,7 +175,9 @@ impl Held for State {
         while let Some(number) = self.turns.first() {
             let flow = &mut self.flows[number];
             if flow.deficit <= 0 {
-                flow.deficit += self.quantum;
+                // Of a line that is alone turn follows turn.
+                let turns = if self.turns.is_alone() { turns_until_positive(flow.deficit, self.quantum) } else { 1 };
+                flow.deficit += turns * self.quantum;
                 self.turns.postpone_first();
                 continue;
             }

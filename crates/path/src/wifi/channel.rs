@@ -126,6 +126,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             if let Some(lane) = lane {
                 let index = self.lanes.len();
                 port.lanes[category as usize] = Some(index);
+                port.reads_acks |= lane.reads_acks();
                 turns.add(index, port.wifi.airtime_weight);
                 self.intake.add(contender, port.wifi.aql_threshold);
                 self.lanes.push(lane);
@@ -261,7 +262,7 @@ impl<P: Packet + Send> Medium<P> for WifiChannel<P> {
     }
 
     fn reads_acks(&self, port: Port) -> bool {
-        self.ports[usize::from(port)].lanes.into_iter().flatten().any(|lane| self.lanes[lane].reads_acks())
+        self.ports[usize::from(port)].reads_acks
     }
 
     fn read_ack(&mut self, port: Port, ack: Option<PureAck>) {

@@ -75,6 +75,8 @@ pub(super) struct RadioPort<P> {
     pub departed: Tally,
     pub radio: RadioCounters,
     pub tells_departures: bool,
+    /// Whether the queue of any of its lanes looks at what packets acknowledge.
+    pub reads_acks: bool,
     before: (LinkCounters, RadioCounters),
     measured_since: Time,
 }
@@ -104,6 +106,7 @@ impl<P: Packet> RadioPort<P> {
             departed: Tally::default(),
             radio: RadioCounters::default(),
             tells_departures: false,
+            reads_acks: false,
             before: Default::default(),
             measured_since: Time::ZERO,
         };
