@@ -246,7 +246,36 @@ impl QueueStats<'_> {
 /// Time spent at each level: exact below 128, then 128 bins per factor of two.
 #[derive(Clone, Debug, Default)]
 struct Levels {
+    /// By bin. There are none as long as `few` holds them.
     nanos: Vec<u64>,
+    few: Few,
+}
+
+/// The bins of a queue in which little has happened yet, as most of a thousand stations' are: its bins in their order.
+#[derive(Clone, Debug, Default)]
+struct Few {
+    nanos: Vec<(usize, u64)>,
+    steps: u32,
+}
+
+impl Few {
+    /// So many bins are a tenth of what they would be among all up to 64 kB.
+    const MOST_BINS: usize = 64;
+    /// To look for a bin takes several times as long as to know its place, so it is not done for long.
+    const MOST_STEPS: u32 = 2_048;
+
+    /// Adds to a bin.
+    fn add(&mut self, bin: usize, nanos: u64) {
+        self.steps += 1;
+        match self.nanos.binary_search_by_key(&bin, |&(bin, _)| bin) {
+            Ok(place) => self.nanos[place].1 += nanos,
+            Err(place) => self.nanos.insert(place, (bin, nanos)),
+        }
+    }
+
+    fn is_outgrown(&self) -> bool {
+        self.nanos.len() > Self::MOST_BINS || self.steps > Self::MOST_STEPS
+    }
 }
 
 const BIN_BITS: u32 = 7;
@@ -258,20 +287,41 @@ impl Levels {
         let bin = Self::bin(level);
         match self.nanos.get_mut(bin) {
             Some(spent) => *spent += nanos,
-            None => self.grow(bin, nanos),
+            None => self.add_new(bin, nanos),
         }
     }
 
+    /// Adds to a bin that has no place of its own yet.
     #[cold]
-    fn grow(&mut self, bin: usize, nanos: u64) {
+    fn add_new(&mut self, bin: usize, nanos: u64) {
+        if !self.nanos.is_empty() {
+            self.grow(bin);
+            self.nanos[bin] = nanos;
+            return;
+        }
+        self.few.add(bin, nanos);
+        if self.few.is_outgrown() {
+            let few = std::mem::take(&mut self.few).nanos;
+            self.grow(few.last().map_or(0, |&(bin, _)| bin));
+            few.into_iter().for_each(|(bin, nanos)| self.nanos[bin] = nanos);
+        }
+    }
+
+    fn grow(&mut self, bin: usize) {
         let len = bin + (1 << BIN_BITS);
         self.nanos.reserve_exact(len - self.nanos.len());
         self.nanos.resize(len, 0);
-        self.nanos[bin] = nanos;
+    }
+
+    /// The bins in which time was spent, in their order, and that time.
+    fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
+        let all = self.nanos.iter().copied().enumerate();
+        self.few.nanos.iter().copied().chain(all).filter(|&(_, nanos)| nanos > 0)
     }
 
     fn clear(&mut self) {
         self.nanos.fill(0);
+        self.few.nanos.clear();
     }
 
     #[inline]
@@ -294,12 +344,12 @@ impl Levels {
     }
 
     fn quantile(&self, q: f64) -> u64 {
-        let total: u64 = self.nanos.iter().sum();
+        let total: u64 = self.iter().map(|(_, nanos)| nanos).sum();
         let wanted = q.clamp(0.0, 1.0) * total as f64;
         let mut seen = 0;
-        for (bin, &nanos) in self.nanos.iter().enumerate() {
+        for (bin, nanos) in self.iter() {
             seen += nanos;
-            if nanos > 0 && seen as f64 >= wanted {
+            if seen as f64 >= wanted {
                 return Self::middle(bin);
             }
         }
@@ -329,6 +379,24 @@ mod tests {
             previous = bin;
             let middle = Levels::middle(bin);
             assert!(middle.abs_diff(level) as f64 <= level as f64 * 0.004 + 0.5, "{level} became {middle}");
+        }
+    }
+
+    #[test]
+    fn levels_of_few_steps_and_of_many_hold_the_same_time() {
+        for (levels, rounds) in [(3, 2), (Few::MOST_BINS + 1, 1), (Few::MOST_BINS + 40, 50), (5, 1_000)] {
+            let (mut held, mut wanted) = (Levels::default(), std::collections::BTreeMap::new());
+            for step in 0..levels * rounds {
+                // Out of order, so that later bins come between earlier ones.
+                let (level, nanos) = ((step * 7 % levels) as u64 * 1_500, step as u64 + 1);
+                held.add(level, nanos);
+                *wanted.entry(Levels::bin(level)).or_insert(0) += nanos;
+                assert!(held.iter().eq(wanted.clone()), "after step {step} at {levels} levels");
+            }
+            held.clear();
+            assert_eq!((held.iter().count(), held.quantile(0.5)), (0, 0));
+            held.add(3_000, 1);
+            assert_eq!(held.quantile(0.5), Levels::middle(Levels::bin(3_000)));
         }
     }
 
@@ -383,7 +451,7 @@ mod tests {
         });
         assert_eq!((evenly.backlog(), evenly.clock()), (single.backlog(), single.clock()));
         assert_eq!((evenly.running.byte_nanos, evenly.max), (single.running.byte_nanos, single.max));
-        assert_eq!(evenly.levels.nanos, single.levels.nanos);
+        assert!(evenly.levels.iter().eq(single.levels.iter()));
         assert_eq!(evenly.backlog(), Backlog { packets: 100, bytes: 150_000 });
     }
 
