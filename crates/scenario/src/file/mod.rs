@@ -91,6 +91,6 @@ pub(crate) struct File {
 pub(crate) struct RecordSpec {
     /// Whether to record time series. Default true.
     pub series: Option<bool>,
-    /// Spacing of the samples. Default "20ms", or coarser so that a table of samples has at most 500 000 rows.
+    /// Spacing of the samples. Default "20ms", or coarser for many flows, long runs and slow links.
     pub interval: Option<Duration>,
 }

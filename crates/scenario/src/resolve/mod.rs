@@ -11,6 +11,7 @@ mod network;
 mod pools;
 mod radios;
 pub(crate) mod rates;
+mod samples;
 mod series;
 mod shortest;
 mod traffic;
@@ -40,12 +41,8 @@ const MAX_DELAY: Duration = Duration::from_secs(3_600);
 const MAX_RATE: Rate = Rate::from_bits_per_sec(100_000_000_000_000);
 /// The most that an application writes at once.
 const MAX_WRITE: Bytes = Bytes::new(1 << 30);
-/// Spacing of samples unless the file gives one or it would make a table of more than [`MAX_ROWS`].
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
 /// The shortest spacing of samples.
 const MIN_INTERVAL: Duration = Duration::from_micros(1);
-/// The most rows of a table of samples whose spacing the file does not give.
-const MAX_ROWS: u64 = 500_000;
 /// The most rows of any table of samples: some ten gigabytes before compression.
 const MAX_GIVEN_ROWS: u64 = 50_000_000;
 /// The most flows of one run.
@@ -149,13 +146,6 @@ fn top(key: &str) -> KeyPath {
     KeyPath::default().key(key)
 }
 
-/// The first of 20 ms, 50 ms, 100 ms, 200 ms, … at which so many flows or links fill at most [`MAX_ROWS`].
-fn sample_interval(duration: Duration, sampled: usize) -> Duration {
-    let rows = |interval: Duration| duration.as_nanos() / interval.as_nanos() * sampled as u64;
-    let mut steps = (0..).flat_map(|decade| [2, 5, 10].map(|step| Duration::from_millis(step * 10u64.pow(decade + 1))));
-    steps.find(|interval| rows(*interval) <= MAX_ROWS).unwrap_or(SAMPLE_INTERVAL)
-}
-
 impl Context<'_> {
     /// Checks the keys of the top level; `None` when nothing else can be judged.
     fn times(&mut self) -> Option<Record> {
@@ -177,7 +167,8 @@ impl Context<'_> {
             self.report.value(&top("cooldown"), message, help);
         }
         let spec = self.file.record.clone().unwrap_or_default();
-        let record = Record { series: spec.series.unwrap_or(true), interval: spec.interval.unwrap_or(SAMPLE_INTERVAL) };
+        let record =
+            Record { series: spec.series.unwrap_or(true), interval: spec.interval.unwrap_or(samples::SHORTEST) };
         if record.interval < MIN_INTERVAL {
             let message = format!("samples are {} apart", record.interval);
             self.report.value(&top("record").key("interval"), message, format!("allowed: {MIN_INTERVAL} or more"));
@@ -232,7 +223,8 @@ impl Context<'_> {
         default(file.record.as_ref().is_some_and(|r| r.series.is_some()), "series");
         default(file.record.as_ref().is_some_and(|r| r.interval.is_some()), "interval");
         if defaults.contains(&"interval") {
-            record.interval = sample_interval(self.duration, flows.len().max(links.len()));
+            let packets = samples::packets(self.duration, &flows, &links, &links_notes);
+            record.interval = samples::interval(self.duration, flows.len().max(links.len()), packets);
         }
         self.check_rows(&record, flows.len(), links.len());
         let scenario = Scenario {

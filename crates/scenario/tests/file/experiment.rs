@@ -512,23 +512,42 @@ fn the_resolved_form_carries_its_trace_wherever_it_is_read() {
 }
 
 #[test]
-fn samples_are_20_ms_apart_unless_they_would_fill_more_than_500_000_rows() {
-    let interval = |duration: &str, count: u32| {
-        scenario(&format!("duration = \"{duration}\"\n{MINIMAL}count = {count}\n")).record.interval
+fn samples_are_20_ms_apart_unless_that_is_closer_than_can_be_seen() {
+    let interval = |duration: &str, rate: &str, count: u32| {
+        let text = MINIMAL.replace("10mbit", rate);
+        scenario(&format!("duration = \"{duration}\"\n{text}count = {count}\n")).record.interval
     };
-    assert_eq!(interval("60s", 1), Duration::from_millis(20));
-    assert_eq!(interval("60s", 166), Duration::from_millis(20));
-    assert_eq!(interval("60s", 167), Duration::from_millis(50));
-    assert_eq!(interval("60s", 1_000), Duration::from_millis(200));
-    assert_eq!(interval("24h", 1), Duration::from_millis(500), "a path has two links");
-    assert_eq!(interval("744h", 2), Duration::from_secs(20));
+    assert_eq!(interval("60s", "10mbit", 1), Duration::from_millis(20));
+    assert_eq!(interval("60s", "10mbit", 10), Duration::from_millis(20));
+    assert_eq!(interval("60s", "10mbit", 11), Duration::from_millis(50), "50,000 packets pass");
+    assert_eq!(interval("60s", "1gbit", 166), Duration::from_millis(20), "five million do");
+    assert_eq!(interval("60s", "1gbit", 167), Duration::from_millis(50), "no more than 500,000 rows");
+    assert_eq!(interval("60s", "1gbit", 1_000), Duration::from_millis(200));
+    assert_eq!(interval("24h", "10mbit", 1), Duration::from_millis(500), "a path has two links");
+    assert_eq!(interval("744h", "1mbit", 2), Duration::from_secs(20));
     let text = format!("{MINIMAL}count = 1000\n");
-    assert!(load(&text).points()[0].resolved_toml().contains("interval = \"200ms\""));
-    assert!(load(&text).explain().contains("every 200 ms (default)"));
+    assert!(load(&text).points()[0].resolved_toml().contains("interval = \"1s\""));
+    assert!(load(&text).explain().contains("every 1 s (default)"));
     let given = scenario(&format!("{text}[record]\ninterval = \"20ms\"\n"));
     assert_eq!(given.record.interval, Duration::from_millis(20), "what is given is kept");
-    let access = scenario(&format!("{MINIMAL}count = 100\naccess_delay = \"1ms\"\n"));
+    let access = scenario(&format!("{MINIMAL}count = 6\naccess_delay = \"1ms\"\n"));
     assert_eq!(access.record.interval, Duration::from_millis(50), "two links a flow have more rows than the flows");
+}
+
+#[test]
+fn the_links_where_flows_are_slowest_say_how_many_packets_there_are_to_see() {
+    let links = |radio: &str| {
+        let link = |number| format!("[[links]]\nfrom = \"s{number}\"\nto = \"hub\"\n{radio}\n");
+        let flow = |number| format!("[[flows]]\ncc = \"cubic\"\nfrom = \"s{number}\"\nto = \"far\"\n");
+        let wire =
+            "[[links]]\nfrom = \"hub\"\nto = \"far\"\nrate = \"100gbit\"\ndelay = \"5ms\"\nreverse = \"symmetric\"\n";
+        let all: String = (0..40).map(link).chain([wire.to_owned()]).chain((0..40).map(flow)).collect();
+        scenario(&format!("duration = \"60s\"\n{all}")).record.interval
+    };
+    let wires = links("rate = \"100mbit\"\ndelay = \"1ms\"\nreverse = \"symmetric\"");
+    assert_eq!(wires, Duration::from_millis(20), "40 links of 100 Mbit/s are 4 Gbit/s");
+    let channel = links("delay = \"0s\"\nwifi = { mcs = 7 }");
+    assert_eq!(channel, Duration::from_millis(50), "40 stations share one channel");
 }
 
 #[test]

@@ -1,0 +1,79 @@
+//! How far apart samples are where the file does not say: as close as can be seen, and not closer than there is something
+//! to see.
+
+use super::LinkNotes;
+use crate::resolved::{Flow, Link};
+use dumbbell_units::{Duration, Rate};
+use std::collections::BTreeMap;
+
+/// The spacing where nothing speaks for a longer one.
+pub(super) const SHORTEST: Duration = Duration::from_millis(20);
+/// The most rows of a table.
+const MAX_ROWS: u64 = 500_000;
+/// So many flows or links may be sampled as closely as one, up to so many samples: a picture is a few thousand points
+/// wide.
+const FEW: u64 = 10;
+const SEEN_SAMPLES: u64 = 10_000;
+/// So many samples each may have where there are many.
+const SAMPLES_OF_MANY: u64 = 100;
+/// There may be more rows where so many packets pass for each: a row takes as long as some packets.
+const PACKETS_A_ROW: u64 = 10;
+const FULL_PACKET_BITS: u128 = 12_000;
+
+/// The first of 20 ms, 50 ms, 100 ms, 200 ms, … at which the table of so many flows or links does not become too large
+/// for a run in which about so many `packets` can pass.
+pub(super) fn interval(duration: Duration, sampled: usize, packets: u64) -> Duration {
+    let sampled = sampled as u64;
+    let samples = |interval: Duration| duration.as_nanos() / interval.as_nanos();
+    let seen = (FEW * samples(SHORTEST).min(SEEN_SAMPLES)).max(SAMPLES_OF_MANY * sampled);
+    let most = MAX_ROWS.min(seen.max(packets / PACKETS_A_ROW));
+    let mut steps = (0..).flat_map(|decade| [2, 5, 10].map(|step| Duration::from_millis(step * 10u64.pow(decade + 1))));
+    steps.find(|&interval| samples(interval) * sampled <= most).unwrap_or(SHORTEST)
+}
+
+/// Full packets that can pass in `duration` where flows are slowest: over all links that are the slowest of some flow's
+/// way, of which those of a radio channel count as one.
+pub(super) fn packets(duration: Duration, flows: &[Flow], links: &[Link], notes: &[LinkNotes]) -> u64 {
+    let rate = |link: usize| notes[link].mean_rate.map_or(u64::MAX, Rate::as_bits_per_sec);
+    let mut slowest = BTreeMap::new();
+    for flow in flows {
+        let Some(link) = flow.forward.iter().copied().min_by_key(|&link| rate(link)) else { continue };
+        let place = match &links[link].radio {
+            Some(radio) => (radio.wifi.channel.as_str(), 0),
+            None => ("", link + 1),
+        };
+        let fastest = slowest.entry(place).or_insert(0);
+        *fastest = rate(link).max(*fastest);
+    }
+    let bits_a_second = slowest.values().copied().fold(0, u64::saturating_add);
+    let bits = u128::from(bits_a_second) * u128::from(duration.as_nanos()) / 1_000_000_000;
+    u64::try_from(bits / FULL_PACKET_BITS).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(seconds: u64, sampled: usize, packets: u64) -> u64 {
+        interval(Duration::from_secs(seconds), sampled, packets).as_nanos() / 1_000_000
+    }
+
+    #[test]
+    fn ten_flows_are_sampled_as_closely_as_one() {
+        for seconds in [4, 60, 200] {
+            assert_eq!((millis(seconds, 1, 0), millis(seconds, 10, 0), millis(seconds, 11, 0)), (20, 20, 50));
+        }
+    }
+
+    #[test]
+    fn many_flows_are_sampled_as_closely_as_packets_pass() {
+        assert_eq!([0, 1_000_000, 2_000_000, 3_000_000].map(|packets| millis(60, 100, packets)), [200, 100, 50, 20]);
+        assert_eq!(millis(600, 100, u64::MAX), 200, "no more than 500 000 rows");
+    }
+
+    #[test]
+    fn many_flows_have_a_hundred_samples_and_a_long_run_ten_thousand() {
+        assert_eq!((millis(2, 1_000, 0), millis(4, 10_000, 0)), (20, 100), "500 000 rows");
+        assert_eq!((millis(36_000, 10, 0), millis(36_000, 1, 0)), (5_000, 500));
+    }
+}
