@@ -17,7 +17,6 @@ pub(crate) fn link_sample<P: Packet>(
 ) -> LinkSample {
     let backlog = medium.backlog(now, port);
     let counters = medium.counters(now, port);
-    let counts = counts(&counters, None);
     let departed_bits = (counters.departures.bytes - *departed) as f64 * 8.0;
     *departed = counters.departures.bytes;
     LinkSample {
@@ -25,9 +24,14 @@ pub(crate) fn link_sample<P: Packet>(
         queue_packets: backlog.packets,
         departed_bits,
         capacity_bits: medium.capacity_bits(port, Time::ZERO + now.since(Time::ZERO + interval), now),
-        drops: counts.drops,
-        losses: counts.losses,
+        drops: counters.queue_drops().packets,
+        losses: losses(&counters),
     }
+}
+
+/// Packets lost at random.
+fn losses(counters: &LinkCounters) -> u64 {
+    counters.lost_before.packets + counters.lost_after.packets
 }
 
 /// A row for a port of a medium, which for a link is the link, when the measured interval is over at `now`; its totals
@@ -73,7 +77,7 @@ fn counts(counters: &LinkCounters, radio: Option<RadioCounters>) -> LinkCounts {
         drops_aqm: counters.dropped_aqm.packets,
         drops_ack_filter: counters.filtered_acks.packets,
         drops_policed: counters.policed.packets,
-        losses: counters.lost_before.packets + counters.lost_after.packets,
+        losses: losses(counters),
         marks: counters.marked,
         ecn_changed: counters.ecn_changed,
         aggregates: radio.map_or(UNKNOWN, |radio| radio.aggregates),

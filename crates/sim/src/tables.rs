@@ -41,13 +41,14 @@ pub(crate) fn sample<'f>(
         if matches!(flow.phase, Phase::Waiting | Phase::Connecting) {
             continue;
         }
-        let counted = counted(flow, interval);
+        let mut sample = counted(flow, interval);
         let Some(sending) = flow.ends.sending() else {
-            recorder.flow(now, index, counted, |_| {});
+            recorder.flow(now, index, sample, |_| {});
             continue;
         };
         let limit = sending.limit(now).on(scenario.flows[index].forward.iter().any(|&link| watch.is_full(link)));
-        let sample = FlowSample { limited_by: limit.name(), ..flow_sample(&sending, counted) };
+        sample.limited_by = limit.name();
+        add_sender(&mut sample, &sending);
         recorder.flow(now, index, sample, |values| {
             sending.controller.observe(sending.view, sending.control, values);
         });
@@ -74,27 +75,24 @@ fn counted(flow: &mut Flow, interval: Duration) -> FlowSample {
     }
 }
 
-/// The sample of a flow as it was `counted`, with what its sender knows.
+/// Adds to the sample of a flow what its sender knows.
 #[inline]
-fn flow_sample(sending: &Sending<'_>, counted: FlowSample) -> FlowSample {
+fn add_sender(to: &mut FlowSample, sending: &Sending<'_>) {
     let Sending { view, control, controller, sample, .. } = sending;
-    FlowSample {
-        cwnd: control.cwnd,
-        ssthresh: Some(control.ssthresh).filter(|&ssthresh| ssthresh < Control::INFINITE_SSTHRESH),
-        inflight: view.in_flight(),
-        pacing_rate: control.pacing_rate,
-        srtt_us_x8: view.srtt_us_x8,
-        rtt_us: Some(sample.rtt_us).filter(|&rtt_us| rtt_us >= 0),
-        min_rtt_us: Some(view.min_rtt_us).filter(|&rtt_us| rtt_us != View::UNKNOWN_RTT),
-        delivery_mbps: (sample.delivered >= 0 && sample.interval_us > 0).then(|| delivery_mbps(sample, view)),
-        delivered: view.delivered,
-        lost: Some(view.lost),
-        sacked_out: view.sacked_out,
-        packets_out: view.packets_out,
-        ca_state: state_name(view.ca_state),
-        mode: controller.mode(),
-        ..counted
-    }
+    to.cwnd = control.cwnd;
+    to.ssthresh = Some(control.ssthresh).filter(|&ssthresh| ssthresh < Control::INFINITE_SSTHRESH);
+    to.inflight = view.in_flight();
+    to.pacing_rate = control.pacing_rate;
+    to.srtt_us_x8 = view.srtt_us_x8;
+    to.rtt_us = Some(sample.rtt_us).filter(|&rtt_us| rtt_us >= 0);
+    to.min_rtt_us = Some(view.min_rtt_us).filter(|&rtt_us| rtt_us != View::UNKNOWN_RTT);
+    to.delivery_mbps = (sample.delivered >= 0 && sample.interval_us > 0).then(|| delivery_mbps(sample, view));
+    to.delivered = view.delivered;
+    to.lost = Some(view.lost);
+    to.sacked_out = view.sacked_out;
+    to.packets_out = view.packets_out;
+    to.ca_state = state_name(view.ca_state);
+    to.mode = controller.mode();
 }
 
 fn delivery_mbps(sample: &RateSample, view: &View) -> f64 {
