@@ -152,6 +152,12 @@ impl Control {
         head
     }
 
+    /// What [`take`](Control::take) does where the line is empty.
+    pub(super) fn find_nothing(&mut self) {
+        self.first_above = None;
+        self.dropping = false;
+    }
+
     /// The first packet of an episode has been dropped or marked.
     fn begin_episode(&mut self, rules: &Codel, now: Time) {
         self.dropping = true;

@@ -148,10 +148,9 @@ impl Turns {
         }
     }
 
-    /// Whether the line whose turn it is goes behind no other, and comes next again, when it is
-    /// [postponed](Self::postpone_first).
-    pub(super) fn is_alone(&self) -> bool {
-        self.new.is_empty() && self.old.len() == 1
+    /// Whether a single line waits for its turn, so that its turns follow each other.
+    pub(super) fn is_single(&self) -> bool {
+        self.new.len() + self.old.len() == 1
     }
 
     /// The line whose turn it is leaves.
@@ -222,11 +221,11 @@ mod tests {
     fn a_new_line_that_has_nothing_goes_behind_the_old_ones_once() {
         let mut turns = Turns::default();
         turns.join(1);
-        assert!(!turns.is_alone(), "it is new, and will be old");
+        assert!(turns.is_single());
         turns.postpone_first();
-        assert!(turns.is_alone());
+        assert!(turns.is_single());
         turns.join(2);
-        assert!(!turns.is_alone());
+        assert!(!turns.is_single());
         assert_eq!(turns.first(), Some(2));
         assert!(!turns.retire_first());
         assert_eq!(turns.first(), Some(1));

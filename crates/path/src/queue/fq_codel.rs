@@ -174,9 +174,16 @@ impl Held for State {
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         while let Some(number) = self.turns.first() {
             let flow = &mut self.flows[number];
+            let is_single = self.turns.is_single();
+            if is_single && flow.line.front().is_none() {
+                // It leaves when its deficit is made good, which nobody sees: it begins anew when it comes back.
+                flow.control.find_nothing();
+                flow.is_active = false;
+                self.turns.leave_first();
+                return None;
+            }
             if flow.deficit <= 0 {
-                // Of a line that is alone turn follows turn.
-                let turns = if self.turns.is_alone() { turns_until_positive(flow.deficit, self.quantum) } else { 1 };
+                let turns = if is_single { turns_until_positive(flow.deficit, self.quantum) } else { 1 };
                 flow.deficit += turns * self.quantum;
                 self.turns.postpone_first();
                 continue;
