@@ -8,7 +8,6 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import fastjsonschema
@@ -174,22 +173,6 @@ def test_published_numbers_have_units_and_sources() -> None:
 @pytest.mark.parametrize(("part", "points"), [(fig1.PART, [195, 162, 200]), (fig5.PART, [650, 10])])
 def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int]) -> None:
     assert [len(experiment.load(one.file).points) for one in part.experiments] == points
-
-
-def test_the_study_of_the_documentation_runs(dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
-    files = {"# base": "base.toml", "# table1": "table1.toml", "part,": "published.csv", '"""Table': "table1.py",
-             '"""Two': "__init__.py"}  # fmt: skip
-    (tmp_path / "jain84").mkdir()
-    for block in re.findall(r"   ```\w*\n(.*?)   ```", text, re.DOTALL):
-        (name,) = [name for start, name in files.items() if dedent(block).startswith(start)]
-        (tmp_path / "jain84" / name).write_text(dedent(block))
-    monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
-    monkeypatch.setattr(papers, "NAMES", (*papers.NAMES, "jain84"))
-    done = dumbbell("reproduce", "jain84", "--json", "--out", tmp_path / "out")
-    assert (done.status, done.err) == (0, "")
-    (part,) = json.loads(done.out)["parts"]
-    assert [(claim["id"], claim["verdict"]) for claim in part["claims"]] == [("jai-01", "holds")]
 
 
 # --- traces ----------------------------------------------------------------------------------------------------------

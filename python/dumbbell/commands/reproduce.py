@@ -12,15 +12,20 @@ import typer
 from dumbbell.commands import completion, options
 from dumbbell.commands.running import run_parts
 from dumbbell.console import examples, fail, print_json, print_paths, show
+from dumbbell.grounds import LINUX
 
 if TYPE_CHECKING:
-    from dumbbell.papers.model import Options, Report
+    from collections.abc import Sequence
+
+    from dumbbell.papers.model import Options, Report, Study
     from dumbbell.papers.part import Part
 
 EXAMPLES = examples(
     "dumbbell reproduce --list",
     "dumbbell reproduce rebbr/fig1 --quick  # seconds: does everything work?",
     "dumbbell reproduce zhang --out out/zhang",
+    "dumbbell reproduce kato/heatmap --swap ns3-3-40=cubic  # do the claims notice?",
+    "dumbbell reproduce ./my-study                         # a folder of your own",
 )
 
 
@@ -28,7 +33,8 @@ def reproduce(
     study: Annotated[
         str | None,
         typer.Argument(
-            help="A study such as rebbr, or a part of it such as rebbr/fig1; none lists them.",
+            help="A study such as rebbr, a part such as rebbr/fig1, or your own by its folder: ./study, ./study/part. "
+            "None lists them.",
             autocompletion=completion.studies,
         ),
     ] = None,
@@ -49,6 +55,18 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="A few seconds of each run, one seed: a check, no result.")
     ] = False,
+    settings: options.Settings = None,
+    swap: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--swap",
+            metavar="OLD=NEW",
+            help="Run algorithm or preset NEW under the name of OLD: --swap bbr=cubic. A claim that holds all the same "
+            "says nothing of OLD.",
+        ),
+    ] = None,
+    on: options.On = "sim",
+    retries: options.Retries = 2,
     list_: Annotated[bool, typer.Option("--list", help="List the studies and their parts.")] = False,
     claims: Annotated[
         bool, typer.Option("--claims", help="Only the claims: judged for a study, otherwise the list of all.")
@@ -74,13 +92,20 @@ def reproduce(
     if study is None or list_:
         (text.claims if claims else text.listing)(papers.studies())
         return
+    changes = options.settings(settings)
+    swaps = options.split(swap, "--swap", "OLD=NEW, such as --swap bbr=cubic")
+    if quick and "duration" in changes:
+        fail("--quick sets the duration: leave it out, or --set duration")
+    ground = options.ground(on, retries, None)
     try:
         paper, parts = papers.find(study)
-        folder = out or Path("out") / study.strip("/")
-        wanted = papers.Options(folder, jobs, repeat, limit, traces, quick)
-        runs = {part.name: partial(_run, part, paper.name, wanted) for part in parts}
+        is_part = study.rstrip("/").rpartition("/")[2] == parts[0].name
+        folder = out or Path("out", paper.name, parts[0].name if is_part else "")
+        wanted = papers.Options(folder, jobs, repeat, limit, traces, quick, changes, swaps, ground)
+        _check(parts, wanted)
+        runs = {part.name: partial(_run, part, paper, wanted) for part in parts}
         reports, pictures = run_parts(runs, folder, None if as_json else partial(text.report, only_claims=claims))
-    except (papers.UnknownStudyError, recordings.MissingTraceError) as error:
+    except (papers.UnknownStudyError, papers.StudyError, recordings.MissingTraceError) as error:
         fail(str(error.args[0]))
     if html:
         pictures.append(output.write_page(paper, reports, folder))
@@ -92,5 +117,30 @@ def reproduce(
         print_paths(pictures)
 
 
-def _run(part: Part[Any], study: str, wanted: Options, place: Path) -> Report:
-    return part.run(study, replace(wanted, out=place))
+def _check(parts: Sequence[Part[Any]], wanted: Options) -> None:
+    """Refuses what no experiment can take before anything runs."""
+    if wanted.set or wanted.swap:
+        swapped = [part.swapped(wanted) for part in parts]
+        for old, new in wanted.swap.items():
+            if not any(one[old] for one in swapped):
+                fail(
+                    f"--swap {old}={new}: no flow runs `{old}` in {', '.join(part.name for part in parts)}\n"
+                    "  help: write the name of an algorithm, or of a preset of the study's experiment files"
+                )
+
+
+def _run(part: Part[Any], study: Study, wanted: Options, place: Path) -> Report:
+    from dumbbell.papers import StudyError, outside
+    from dumbbell.papers.traces import MissingTraceError
+
+    try:
+        return part.run(study.name, replace(wanted, out=place))
+    except MissingTraceError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if not outside.is_own(part) and not (wanted.set or wanted.swap or wanted.ground.name == LINUX):
+            raise
+        raise StudyError(
+            f"{study.name}/{part.name}: cannot tell what its runs say: {outside.told(error, part.folder)}\n"
+            "  help: a part needs all runs and series that it measures; with --set keep what is swept"
+        ) from error

@@ -39,6 +39,7 @@ __all__ = [
     "Provenance",
     "Report",
     "Study",
+    "StudyError",
     "UnknownStudyError",
     "Verdict",
     "find",
@@ -47,6 +48,10 @@ __all__ = [
 
 NAMES: tuple[str, ...] = tuple(one.name.replace("_", "-") for one in pkgutil.iter_modules(__path__) if one.ispkg)
 """The studies: names of packages of this one, with hyphens for underscores."""
+
+
+class StudyError(Exception):
+    """A folder holds no study that can be run, or the code of one failed; the message says where."""
 
 
 class UnknownStudyError(LookupError):
@@ -66,14 +71,28 @@ def load(name: str) -> Study:
 
 
 def find(name: str) -> tuple[Study, list[Part[Any]]]:
-    """The study ``name`` with all its parts, or the one part of ``study/part``."""
+    """The study ``name`` with all its parts, or the one part of ``study/part``.
+
+    A study of this package goes by its name, one of your own by the path of its folder, ``./folder`` or
+    ``./folder/part``, whose code this runs.
+
+    Raises:
+        UnknownStudyError: There is none; the message lists those of this package.
+        StudyError: The folder holds no study that can be run.
+    """
+    from dumbbell.papers import outside
+
     paper, slash, part = name.strip("/").partition("/")
-    if paper in NAMES:
+    if paper in NAMES and not name.startswith("/"):
         study = load(paper)
         chosen = [candidate for candidate in study.parts if not slash or candidate.name == part]
         if chosen:
             return study, chosen
+    elif (place := outside.split(name)) is not None:
+        return outside.chosen(*place)
     known = [*NAMES, *(f"{study.name}/{part.name}" for study in studies() for part in study.parts)]
     near = difflib.get_close_matches(name, known, n=1)
     remedy = f"did you mean `{near[0]}`? " if near else ""
-    raise UnknownStudyError(f"unknown study `{name}`\n  help: {remedy}there are {', '.join(known)}")
+    raise UnknownStudyError(
+        f"unknown study `{name}`\n  help: {remedy}there are {', '.join(known)}, and any folder: ./mine"
+    )

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
+from dumbbell.grounds import SIMULATED, Ground
+
 if TYPE_CHECKING:
     from dumbbell.papers.part import Part
     from dumbbell.plots import Format, Picture
@@ -37,6 +39,12 @@ class Options:
     """Directory with the study's cellular traces, if there is one."""
     quick: bool = False
     """Runs of a few seconds, once each: shows that everything works, not what the study found."""
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that replace those of every experiment, the study's own, too."""
+    swap: Mapping[str, str] = field(default_factory=dict)
+    """Algorithms, and what runs under their names; see :func:`dumbbell.papers.swap.swapped`."""
+    ground: Ground = SIMULATED
+    """What runs the experiments. What ran on the kernel is simulated, too, to stand beside it."""
 
 
 Measured = TypeVar("Measured", contravariant=True)

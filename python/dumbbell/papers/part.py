@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dumbbell import api, experiment
+from dumbbell import _core, api, experiment
+from dumbbell.grounds import LINUX
+from dumbbell.papers import beside as grounds
+from dumbbell.papers import swap
 from dumbbell.papers.model import Claim, Grid, Judgement, Options, Pictures, Provenance, Report
 from dumbbell.papers.runs import Run, grouped
 from dumbbell.results import Result, SweepResult, setting_text
@@ -27,6 +31,10 @@ class Ran:
     """What was kept of each run, in the order of the file."""
     settings: Mapping[str, Any]
     """What replaced settings of the file."""
+    swapped: Mapping[str, int] = field(default_factory=dict)
+    """For each swap the flows that ran another algorithm than the file's."""
+    simulated: SweepResult | None = None
+    """The same points in the simulator, where they ran on the kernel."""
 
     @cached_property
     def runs(self) -> list[Run]:
@@ -75,22 +83,45 @@ class Experiment:
 
     def run(self, options: Options, quick: str) -> Ran:
         """Runs it and writes the joined tables of all its runs below ``options.out``."""
-        settings = dict(self.set(options) if callable(self.set) else self.set)
-        repeat = options.repeat or self.repeat
-        if options.quick:
-            settings |= {**self.quick, "duration": quick}
-            repeat = repeat or 1
+        settings = self.settings(options, quick)
+        points = self.points(options, settings)
+        others, swapped = swap.swapped(points, self.files(), options.swap)
         kept: dict[int, Any] = {}
-        repeat = 1 if self.once else repeat
-        sweep = api.sweep(self.file, set=settings, repeat=repeat, jobs=options.jobs, max_memory=options.max_memory)
-        result = sweep.collect(lambda index, run: kept.update({index: self.keep(run)}))
+
+        def keep(index: int, run: Result) -> None:
+            kept[index] = self.keep(replace(run, meta=swap.renamed(run.meta, points[index])) if swapped else run)
+
+        limits: dict[str, Any] = {"jobs": options.jobs, "max_memory": options.max_memory, "progress": None, "out": None}
+        result = api.Sweep(others, ground=options.ground, **limits).collect(keep)
+        simulated = api.Sweep(others, **limits).collect() if options.ground.name == LINUX else None
+        if swapped:
+            result = swap.under_names(result, points)
+            simulated = simulated and swap.under_names(simulated, points)
         result.write_tables(options.out / self.folder / self.file.stem)
-        return Ran(result, [kept[index] for index in range(len(kept))], settings)
+        return Ran(result, [kept[index] for index in range(len(kept))], settings, swapped, simulated)
+
+    def settings(self, options: Options, quick: str) -> dict[str, Any]:
+        """What replaces settings of the file: the study's own, those of the quick form, and what was asked for."""
+        own = dict(self.set(options) if callable(self.set) else self.set)
+        return own | ({**self.quick, "duration": quick} if options.quick else {}) | dict(options.set)
+
+    def points(self, options: Options, settings: Mapping[str, Any]) -> list[_core.Point]:
+        """What is run; raises ``ScenarioError`` where a setting does not fit."""
+        repeat = options.repeat or self.repeat or (1 if options.quick else None)
+        return experiment.load(self.file, set=settings, repeat=1 if self.once else repeat).points
+
+    def swapped(self, options: Options, quick: str) -> Counter[str]:
+        """For each swap the flows that it changes; recordings that the study looks for are left out."""
+        plain = replace(self, set={}) if callable(self.set) else self
+        return swap.swapped(plain.points(options, plain.settings(options, quick)), self.files(), options.swap)[1]
+
+    def files(self) -> list[Path]:
+        """The experiment file, and what it includes."""
+        return [self.file, *map(Path, experiment.load(self.file).included)]
 
     def texts(self) -> dict[str, str]:
         """The file and what it includes, by name."""
-        files = [self.file, *map(Path, experiment.load(self.file).included)]
-        return {file.name: file.read_text(encoding="utf-8") for file in files}
+        return {file.name: file.read_text(encoding="utf-8") for file in self.files()}
 
 
 def variations(
@@ -107,6 +138,14 @@ def variations(
         )
         for name, changes in setups.items()
     ]
+
+
+def changes(options: Options, ran: Sequence[Ran]) -> list[str]:
+    """What was changed of the study by who repeats it."""
+    asked = [f"--set {key}={value}" for key, value in options.set.items()]
+    asked += [f"--swap {old}={new}" for old, new in options.swap.items() if any(old in one.swapped for one in ran)]
+    told = [f"Changed by {', '.join(asked)}: not the study."] if asked else []
+    return told + ([f"On the TCP of {grounds.kernel()}."] if options.ground.name == LINUX else [])
 
 
 @dataclass(frozen=True)
@@ -136,19 +175,31 @@ class Part(Generic[Measured]):
         ran = [one.run(options, self.quick) for one in self.experiments]
         measured = self.measure(*ran)
         texts = {name: text for one in self.experiments for name, text in one.texts().items()}
-        caveats = self.caveats(measured)
+        caveats = [*self.caveats(measured), *changes(options, ran)]
         report = Report(
             study=study,
             part=self.name,
             title=" ".join([self.title, *(f"({caveat})" for caveat in caveats)]),
             setup=self.setup(measured) if callable(self.setup) else self.setup,
-            tables=self.tables(measured),
+            tables=[*self.tables(measured), *grounds.tables(ran)],
             pictures=self.pictures(measured),
             judgements=self.judge(measured),
             provenance=Provenance.of([one.sweep for one in ran], texts),
             caveats=caveats,
         )
         return report.shortened(self.quick) if options.quick else report
+
+    def swapped(self, options: Options) -> Counter[str]:
+        """For each swap the flows that it changes; raises ``ScenarioError`` where a setting does not fit."""
+        changed: Counter[str] = Counter()
+        for one in self.experiments:
+            changed += one.swapped(options, self.quick)
+        return changed
+
+    @property
+    def folder(self) -> Path:
+        """Where its experiment files are."""
+        return self.experiments[0].file.parent
 
     def judge(self, measured: Measured) -> list[Judgement]:
         """Puts every claim to what was measured."""

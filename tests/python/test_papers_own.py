@@ -1,0 +1,139 @@
+"""Studies of one's own in a folder, and studies with something changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from conftest import Cli
+from dumbbell import experiment, papers
+from dumbbell.papers import swap
+
+DOCS = Path(__file__).parents[2] / "docs"
+FILES = {"# base": "base.toml", "# table1": "table1.toml", "part,": "published.csv", '"""Table': "table1.py",
+         '"""Two': "__init__.py"}  # fmt: skip
+"""What the example of the documentation is made of, by how its blocks begin."""
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The study of the documentation, in the working directory."""
+    folder = tmp_path / "jain84"
+    folder.mkdir()
+    for block in re.findall(r"   ```\w*\n(.*?)   ```", (DOCS / "papers.md").read_text(), re.DOTALL):
+        (name,) = [name for start, name in FILES.items() if dedent(block).startswith(start)]
+        (folder / name).write_text(dedent(block))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def verdicts(part: dict[str, Any]) -> dict[str, str]:
+    return {claim["id"]: claim["verdict"] for claim in part["claims"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("./jain84", "out/jain84"), ("jain84/", "out/jain84"), ("./jain84/table1", "out/jain84/table1")],
+)
+def test_the_study_of_the_documentation_runs_from_its_folder(dumbbell: Cli, study: Path, name: str, place: str) -> None:
+    done = dumbbell("reproduce", name, "--json")
+    assert (done.status, done.err) == (0, "")
+    (part,) = json.loads(done.out)["parts"]
+    assert verdicts(part) == {"jai-01": "holds"}
+    assert part["caveats"] == []
+    assert json.loads((study.parent / place / "report.json").read_text()) == part
+
+
+def test_an_edit_of_a_folder_is_seen_in_the_same_process(dumbbell: Cli, study: Path) -> None:
+    assert papers.find("./jain84")[0].title == "Two flows share"
+    file = study / "__init__.py"
+    file.write_text(file.read_text().replace("Two flows share", "Two flows share evenly"))
+    assert papers.find("./jain84")[0].title == "Two flows share evenly"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("__init__.py", "STUDY = 1"), "sets STUDY to int, not a Study"),
+        (("__init__.py", "x = 1"), "sets no STUDY"),
+        (("__init__.py", "from . import table9"), "__init__.py:1: ImportError"),
+        (("table1.py", "def f(:\n"), "table1.py:1: SyntaxError"),
+        (("published.csv", "part,cc,metric,value,unit,source\n"), "KeyError: 'reno'"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_told(dumbbell: Cli, study: Path, wrong: tuple[str, str], said: str) -> None:
+    (study / wrong[0]).write_text(wrong[1])
+    done = dumbbell("reproduce", "./jain84", "--quick")
+    assert done.status == 2
+    assert said in done.err
+    assert "jain84" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("./nobody", "./nobody: is no folder"), (".", "has no __init__.py"), ("./jain84/table7", "its parts are table1")],
+)
+def test_a_path_without_a_study_is_wrong_input(dumbbell: Cli, study: Path, name: str, said: str) -> None:
+    done = dumbbell("reproduce", name)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_a_swap_runs_another_algorithm_under_the_name_and_the_claims_say_so(dumbbell: Cli, study: Path) -> None:
+    rows = {}
+    for folder, options in (
+        ("a", ()),
+        ("b", ("--swap", "reno=cubic")),
+        ("c", ("--swap", "reno=cubic", "--swap", "cubic=reno")),
+    ):
+        done = dumbbell("reproduce", "./jain84", "--json", "--out", folder, *options)
+        assert (done.status, done.err) == (0, "")
+        (part,) = json.loads(done.out)["parts"]
+        rows[folder] = {row["algorithm"]: row["ours"] for row in part["tables"][0]["rows"]}
+        asked = ", ".join(" ".join(options[at : at + 2]) for at in range(0, len(options), 2))
+        assert part["caveats"] == ([f"Changed by {asked}: not the study."] if options else [])
+    assert rows["a"]["reno"] != rows["a"]["cubic"]
+    assert rows["b"] == dict.fromkeys(("reno", "cubic"), rows["a"]["cubic"])
+    assert rows["c"] == {"reno": rows["a"]["cubic"], "cubic": rows["a"]["reno"]}
+
+
+def test_a_setting_replaces_the_file_s(dumbbell: Cli, study: Path) -> None:
+    done = dumbbell("reproduce", "./jain84", "--json", "--set", "flows[0].start_jitter=0s", "--set", "duration=5s")
+    assert done.status == 0
+    (part,) = json.loads(done.out)["parts"]
+    assert part["caveats"] == ["Changed by --set flows[0].start_jitter=0s, --set duration=5s: not the study."]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--swap", "vegas=bbr"), "no flow runs `vegas` in table1"),
+        (("--swap", "reno=bbrr"), "did you mean `bbr`?"),
+        (("--swap", "reno"), "--swap bbr=cubic"),
+        (("--set", "path.rat=1mbit"), "did you mean `rate`?"),
+        (("--set", "flows[0].cc=bbr"), "changes nothing"),
+        (("--set", "duration=1s", "--quick"), "--quick sets the duration"),
+        (("--set", 'sweep."flows[0].cc"=["cubic"]'), "keep what is swept"),
+    ],
+)
+def test_a_change_that_cannot_be_made_is_wrong_input(
+    dumbbell: Cli, study: Path, options: tuple[str, ...], said: str
+) -> None:
+    done = dumbbell("reproduce", "./jain84", *options)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_an_algorithm_s_name_means_every_preset_on_it_and_a_preset_s_only_itself() -> None:
+    file = papers.find("rebbr/fig1")[1][0].experiments[1].file
+    included = [file, *map(Path, experiment.load(file).included)]
+    points = experiment.load(file, repeat=1).points
+    every, without = (
+        swap.swapped(points, included, {name: "cubic"})[1][name] for name in ("bbr", "bbr-4-11-no-sampler")
+    )
+    assert (every, without) == (len(points), len(points) // 3)
