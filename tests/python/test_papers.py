@@ -17,6 +17,7 @@ from conftest import Cli
 from dumbbell import experiment, papers
 from dumbbell.papers import Claim, Judgement, Outcome, traces
 from dumbbell.papers.data import published
+from dumbbell.papers.model import CONTRADICTED
 from dumbbell.papers.rebbr import curves, fig1, fig5
 from dumbbell.papers.rebbr.curves import CUBIC, PACED, UNPACED, Curves, Run
 
@@ -80,6 +81,16 @@ def test_a_set_up_that_the_study_did_not_have_stands_beside_the_verdict() -> Non
     assert claim.judge(None, lambda choice: False).verdict == "depends", "something has to decide"
 
 
+def test_what_fails_here_and_in_a_run_of_the_authors_is_contradicted_by_their_own_data() -> None:
+    report, second = outcome(1, 1, "the report's"), outcome(0, 1, "the second")
+    for held, verdict in ((0, CONTRADICTED), (2, CONTRADICTED), (5, "holds")):
+        assert Judgement(CLAIM, [outcome(held)], theirs=[report, second]).verdict == verdict
+    assert Judgement(CLAIM, [outcome(0)], theirs=[report]).verdict == "fails"
+    other = replace(second, decides=False)
+    assert Judgement(CLAIM, [outcome(0)], theirs=[report, other]).verdict == "fails", "another set-up says nothing"
+    assert Judgement(CLAIM, [replace(outcome(0), judged=False)], theirs=[second]).verdict == "not judged in quick form"
+
+
 def test_choices_that_agree_leave_nothing_to_depend_on() -> None:
     for held, verdict in ((5, "holds"), (0, "fails")):
         judgement = Judgement(CLAIM, [outcome(held, choice="unpaced"), outcome(held, choice="paced")])
@@ -120,7 +131,7 @@ def test_the_published_numbers_satisfy_the_claims_of_figure_5() -> None:
     assert [one.claim.id for one in found] == [claim.id for claim in fig5.CLAIMS]
     assert {one.outcomes[0].verdict for one in found} == {"holds"}
     slow = {label: [flow(3.0)] * 5 for label in as_published("fig5")}
-    assert {one.verdict for one in fig5.PART.judge(figure_5(slow))} == {"fails"}
+    assert {one.verdict for one in fig5.PART.judge(figure_5(slow))} <= {"fails", CONTRADICTED}
 
 
 def figure_5(measured: Curves, stand_in: str = "") -> fig5.Figure:
@@ -157,7 +168,16 @@ def test_every_study_loads_and_names_each_claim_once() -> None:
 def test_a_part_is_found_by_path_and_a_study_brings_all() -> None:
     study, parts = papers.find("rebbr/fig5")
     assert (study.name, [part.name for part in parts]) == ("rebbr", ["fig5"])
-    assert [part.name for part in papers.find("rebbr")[1]] == ["fig1", "fig2", "fig3", "fig4", "fig5", "fig6"]
+    assert [part.name for part in papers.find("rebbr")[1]] == [
+        "fig1",
+        "fig2",
+        "fig3",
+        "fig4",
+        "fig5",
+        "fig6",
+        "window16",
+        "today",
+    ]
     for wrong in ("rebbr/fig9", "nobody", ""):
         with pytest.raises(papers.UnknownStudyError, match=r"rebbr/fig1"):
             papers.find(wrong)
@@ -260,8 +280,9 @@ def test_the_output_follows_its_schema(dumbbell: Cli, tmp_path: Path, part: str)
 def figure_claim() -> dict[str, Any]:
     """A claim as it is printed."""
     texts = dict.fromkeys(("id", "statement", "ours", "published", "depends_on", "would_change", "note"), "")
+    public = {"origin": "", "decides": True, "held": True, "numbers": ""}
     choice = {"choice": "", "decides": True, "verdict": "holds", "held": 1, "runs": 1, "ours": ""}
-    return {**texts, "verdict": "holds", "choices": [choice]}
+    return {**texts, "verdict": "holds", "choices": [choice], "authors": [public]}
 
 
 def test_repeating_a_study_is_deterministic(dumbbell: Cli, tmp_path: Path) -> None:

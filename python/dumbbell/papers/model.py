@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 NOT_JUDGED: Final = "not judged in quick form"
 """What is said of a claim after runs that were too short to tell."""
 
-Verdict = Literal["holds", "fails", "depends", "not judged in quick form"]
+CONTRADICTED: Final = "contradicted by the authors' own data"
+"""What is said of a claim that does not hold here and that a run of its authors in the same set-up fails, too."""
+
+Verdict = Literal["holds", "fails", "depends", "not judged in quick form", "contradicted by the authors' own data"]
 Cell: TypeAlias = str | float | int | None
 Pictures: TypeAlias = "Mapping[str, Picture]"
 """By the stem of their files."""
@@ -51,6 +54,9 @@ Measured = TypeVar("Measured", contravariant=True)
 """What a part measures of its runs."""
 
 
+Found = TypeVar("Found", covariant=True)
+
+
 @dataclass(frozen=True)
 class Claim(Generic[Measured]):
     """Something that a study says it found, and how it is put to the test."""
@@ -65,6 +71,8 @@ class Claim(Generic[Measured]):
     """What there is to know about it."""
     cause: str | Callable[[Measured], str] = ""
     """Why it does not hold; said where that is so."""
+    theirs: bool = True
+    """Whether the runs that the authors made public have what the test asks for."""
 
     def judge(self, measured: Measured, decides: Callable[[str], bool] = lambda choice: True) -> Judgement:
         """Whether it holds, by the choices that decide."""
@@ -82,6 +90,7 @@ WORDS: dict[Verdict, str] = {
     "fails": "fails",
     "depends": "depends on the seed",
     NOT_JUDGED: NOT_JUDGED,
+    CONTRADICTED: CONTRADICTED,
 }
 """The verdict of a single choice."""
 
@@ -115,6 +124,18 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Published(Generic[Found]):
+    """A run of a part that the authors made public."""
+
+    origin: str
+    """Such as ``3 June 2017, window of 16 MiB``."""
+    measured: Callable[[], Found]
+    """What the part would have measured of it."""
+    decides: bool = True
+    """Whether its set-up is the one that the claims speak of; others are shown beside it."""
+
+
+@dataclass(frozen=True)
 class Judgement:
     """A claim and whether it holds."""
 
@@ -123,6 +144,8 @@ class Judgement:
     """At least one that decides; the first is the study's own set-up as far as it is known."""
     note: str = ""
     """The cause, where the claim does not hold plainly."""
+    theirs: Sequence[Outcome] = ()
+    """The claim put to each run that the authors made public, whose origin is the name of the choice."""
 
     @property
     def deciding(self) -> list[Outcome]:
@@ -136,9 +159,14 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        """``holds`` or ``fails`` where every choice that decides agrees, otherwise ``depends``."""
+        """``holds`` or ``fails`` where every choice that decides agrees, otherwise ``depends``.
+
+        What does not plainly hold is contradicted where a run of the authors in the same set-up fails it, too.
+        """
         verdicts = {outcome.verdict for outcome in self.deciding}
-        return verdicts.pop() if len(verdicts) == 1 else "depends"
+        ours = verdicts.pop() if len(verdicts) == 1 else "depends"
+        fails = any(one.decides and one.verdict == "fails" for one in self.theirs)
+        return CONTRADICTED if fails and ours in ("fails", "depends") else ours
 
     @property
     def ours(self) -> str:
@@ -155,7 +183,8 @@ class Judgement:
     @property
     def would_change(self) -> str:
         """The set-ups beside that give another verdict."""
-        others = [outcome for outcome in self.beside if outcome.verdict != self.verdict]
+        known = {outcome.verdict for outcome in self.deciding}
+        others = [outcome for outcome in self.beside if known != {outcome.verdict}]
         return "; ".join(f"{outcome.choice}: {WORDS[outcome.verdict]}" for outcome in others)
 
     def to_json(self) -> dict[str, Any]:
@@ -167,6 +196,10 @@ class Judgement:
             "published": self.claim.published,
             **_named(self, "depends_on", "would_change", "note"),
             "choices": choices,
+            "authors": [
+                {"origin": one.choice, "decides": one.decides, "held": one.held == one.runs, "numbers": one.ours}
+                for one in self.theirs
+            ],
         }
 
 
@@ -282,7 +315,7 @@ class Report:
         """The report of runs that were too short to tell anything: without verdicts and causes, and marked."""
         caveat = f"Shortened to {duration}: start-up, not the study."
         judgements = [
-            replace(one, outcomes=[replace(outcome, judged=False) for outcome in one.outcomes], note="")
+            replace(one, outcomes=[replace(outcome, judged=False) for outcome in one.outcomes], note="", theirs=())
             for one in self.judgements
         ]
         return replace(self, judgements=judgements, caveats=[*self.caveats, caveat])

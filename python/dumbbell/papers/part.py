@@ -14,7 +14,7 @@ from dumbbell import _core, api, experiment
 from dumbbell.grounds import LINUX
 from dumbbell.papers import beside as grounds
 from dumbbell.papers import swap
-from dumbbell.papers.model import Claim, Grid, Judgement, Options, Pictures, Provenance, Report
+from dumbbell.papers.model import Claim, Grid, Judgement, Options, Outcome, Pictures, Provenance, Published, Report
 from dumbbell.papers.runs import Run, grouped
 from dumbbell.results import Result, SweepResult, setting_text
 
@@ -169,6 +169,8 @@ class Part(Generic[Measured]):
     """By stem of their files."""
     caveats: Callable[[Measured], Sequence[str]] = lambda measured: ()
     """What forbids to take this for a reproduction."""
+    authors: Sequence[Published[Measured]] = ()
+    """Every run of it that the authors made public: the claims are put to these, too."""
 
     def run(self, study: str, options: Options) -> Report:
         """Runs the experiments and reports on them."""
@@ -203,4 +205,14 @@ class Part(Generic[Measured]):
 
     def judge(self, measured: Measured) -> list[Judgement]:
         """Puts every claim to what was measured."""
-        return [claim.judge(measured, self.decides) for claim in self.claims]
+        return [replace(claim.judge(measured, self.decides), theirs=self.theirs(claim)) for claim in self.claims]
+
+    def theirs(self, claim: Claim[Measured]) -> list[Outcome]:
+        """A claim put to each run that the authors made public."""
+        return [self._put(claim, one) for one in self.authors] if claim.theirs else []
+
+    def _put(self, claim: Claim[Measured], public: Published[Measured]) -> Outcome:
+        """A claim put to a run of the authors, as they ran it."""
+        found = [one for one in claim.test(public.measured()) if self.decides(one.choice)]
+        held = all(one.verdict == "holds" for one in found)
+        return Outcome(public.origin, int(held), 1, "; ".join(one.ours for one in found), public.decides)

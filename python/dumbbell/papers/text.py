@@ -12,13 +12,19 @@ from rich.table import Table
 from rich.text import Text
 
 from dumbbell import terminal
-from dumbbell.papers.model import NOT_JUDGED, Grid, Report, Study, Verdict
+from dumbbell.papers.model import CONTRADICTED, NOT_JUDGED, Grid, Report, Study, Verdict
 
 EDGES = 1
 """Characters on the left and right of a table, less the gap behind its last column."""
 MAX_TEXT = 24
 """Longer texts than this are wrapped where a table is too wide."""
-STYLES: dict[Verdict, str] = {"holds": "green", "fails": "red", "depends": "yellow", NOT_JUDGED: "dim"}
+STYLES: dict[Verdict, str] = {
+    "holds": "green",
+    "fails": "red",
+    "depends": "yellow",
+    NOT_JUDGED: "dim",
+    CONTRADICTED: "magenta",
+}
 
 
 def report(report: Report, *, only_claims: bool = False) -> None:
@@ -44,6 +50,10 @@ def report(report: Report, *, only_claims: bool = False) -> None:
             *(
                 f"beside, {one.choice}: {one.ours} ({one.held} of {one.runs}, {one.verdict})"
                 for one in judgement.beside
+            ),
+            *(
+                f"theirs, {one.choice}: {one.ours} ({'holds' if one.held else 'does not hold'})"
+                for one in judgement.theirs
             ),
             *([f"note: {judgement.note}"] if judgement.note else []),
         ]
@@ -153,10 +163,12 @@ def _table(*columns: str, title: str | None = None) -> Table:
 
 
 def verdicts(reports: Sequence[Report]) -> dict[Verdict, int]:
-    """How many claims hold, fail and depend, or how many there are in quick form."""
+    """How many claims hold, fail and depend and, if any, are contradicted; or how many there are in quick form."""
     counts = dict.fromkeys(STYLES, 0)
     for one in reports:
         for judgement in one.judgements:
             counts[judgement.verdict] += 1
     quick = counts.pop(NOT_JUDGED)
+    if not counts[CONTRADICTED]:
+        del counts[CONTRADICTED]
     return {NOT_JUDGED: quick} if quick else counts

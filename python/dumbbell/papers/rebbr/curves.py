@@ -14,11 +14,12 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
+from typing import TypeVar
 
 from dumbbell import metrics
 from dumbbell.papers import runs
 from dumbbell.papers.data import published
-from dumbbell.papers.model import Cell, Grid, table
+from dumbbell.papers.model import Cell, Grid, Published, table
 from dumbbell.papers.testing import paired
 
 FOLDER = Path(__file__).parent
@@ -70,6 +71,8 @@ class Run:
         return None
 
 
+Measured = TypeVar("Measured")
+
 Curves = dict[str, list[Run]]
 """The runs of each label, a run for each seed."""
 Cases = dict[str, Curves]
@@ -93,6 +96,27 @@ class Course:
     rate_mbps: Sequence[float]
     """Payload that arrived."""
     rtt_ms: Sequence[float]
+
+
+WINDOW_16 = "3 June 2017, window of 16 MiB"
+RUNS = {"the report's run, window of 6.25 MiB": "", WINDOW_16: "window16/"}
+"""The authors' complete runs, and what stands before the part in the published data."""
+
+
+def public(measured: Callable[[str], Measured], beside: Mapping[str, str] | None = None) -> list[Published[Measured]]:
+    """Every run that the authors made public; ``measured`` makes a part's measure of what stands before its name.
+
+    ``beside`` are runs in another set-up.
+    """
+    runs = {origin: (before, True) for origin, before in RUNS.items()}
+    runs |= {origin: (before, False) for origin, before in (beside or {}).items()}
+    return [Published(origin, partial(measured, before), decides) for origin, (before, decides) in runs.items()]
+
+
+def of_authors(part: str, case: str = "", capacity: float = 100.0, names: Mapping[str, str] | None = None) -> Curves:
+    """The published curves as a single run of each label; the paced BBR, which they did not run, is their BBR."""
+    theirs = published_curves(part, case)
+    return {label: [Run(theirs[cc], {}, capacity)] for label, cc in (names or PUBLISHED_AS).items()}
 
 
 PACINGS = {"unpaced": UNPACED, "paced": PACED}

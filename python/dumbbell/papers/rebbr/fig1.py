@@ -170,6 +170,12 @@ def seeds_below(figure: Figure) -> str:
     )
 
 
+def theirs(before: str) -> Figure:
+    """A run of the authors; what they did not vary is as it was."""
+    found = loss_curves.of_authors(f"{before}fig1")
+    return Figure(found, dict.fromkeys((WIDE, ENDLESS), found[UNPACED]))
+
+
 CLAIMS: list[Claim[Figure]] = [
     Claim("reb-01", "With 0.001 % loss CUBIC is a little faster than BBR.", "98.81 and 95.36 Mbit/s, BBR/CUBIC 0.965",
           each(beside_cubic, lambda pair: quotient(pair[0].egress[1e-5], pair[1].egress[1e-5]) < 1,
@@ -190,7 +196,7 @@ CLAIMS: list[Claim[Figure]] = [
     Claim("reb-05", "Where BBR is paced, as in its first publication, it collapses at about 20 % loss.", "about 20 %",
           each(Figure.paced, lambda run: run.knee is not None and 0.15 <= run.knee <= 0.25,
                lambda runs: f"knee at {knee_text(runs)}"),
-          note=unpaced_knees),
+          note=unpaced_knees, theirs=False),
     Claim("reb-06", "CUBIC stays below 35, 7 and 2 Mbit/s at 0.01, 0.1 and 1 % loss.", "34.14, 5.92, 1.62 Mbit/s",
           each(under({CUBIC: CUBIC}), lambda run: all(run.egress[loss] < limit for loss, limit in CUBICS.items()),
                lambda runs: ", ".join(spread((run.egress[at] for run in runs), 1) for at in CUBICS) + " Mbit/s"),
@@ -206,7 +212,7 @@ CLAIMS: list[Claim[Figure]] = [
                lambda run: all(abs(run.received[at] - (1 - at) * 1448 / 1504) < 0.03 for at in (0.2, 0.4)),
                lambda runs: ", ".join(
                    f"{quotient(loss_curves.mean_goodput(runs, at), mean(runs, at)):.2f} at {100 * at:.0f} %"
-                   for at in (0.2, 0.4)))),
+                   for at in (0.2, 0.4))), theirs=False),
 ]  # fmt: skip
 
 PART = Part(
@@ -238,4 +244,5 @@ PART = Part(
     # The study's kernel did not pace. Where BBR is paced on purpose, everything else is as the study had it.
     decides=lambda choice: choice in ("unpaced", CUBIC, f"paced, {in_words('paced')}"),
     pictures=pictures,
+    authors=loss_curves.public(theirs),
 )

@@ -22,7 +22,9 @@ from dumbbell.papers.rebbr.curves import (
     mean,
     mean_goodput,
     measure,
+    of_authors,
     percent,
+    public,
     published_curves,
     quotient,
 )
@@ -158,4 +160,7 @@ PART = Part(
     claims=CLAIMS,
     decides=is_as_studied,
     pictures=pictures,
+    authors=public(
+        lambda before: Figure(of_authors(f"{before}fig2", names=NAMES)), {"28 May 2017, default windows": "may28/"}
+    ),
 )

@@ -21,7 +21,9 @@ from dumbbell.papers.rebbr.curves import (
     comparison,
     is_as_studied,
     mean,
+    of_authors,
     percent,
+    public,
     quotient,
 )
 from dumbbell.papers.runs import Run as Point
@@ -110,6 +112,14 @@ def pictures(cases: Cases) -> Pictures:
     return {"fig3": figures.by_case(cases, "fig3", title, share=True)}
 
 
+def theirs(before: str) -> Cases:
+    """A run of the authors, by rate."""
+    return {
+        f"{rate:g} Mbit/s": of_authors(f"{before}fig3", f"{rate:g} Mbit/s", rate * WIRE)
+        for rate in (0.01, 0.1, 1, 10, 100)
+    }
+
+
 CLAIMS: list[Claim[Cases]] = [
     Claim("reb-11", "BBR's advantage shrinks as the link gets slower (at 1 % loss; where both fill it, alike within "
           "5 %).",
@@ -141,4 +151,5 @@ PART = Part(
     claims=CLAIMS,
     decides=is_as_studied,
     pictures=pictures,
+    authors=public(theirs),
 )

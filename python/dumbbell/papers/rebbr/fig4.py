@@ -13,7 +13,9 @@ from dumbbell.papers.rebbr.curves import (
     FACTOR,
     FOLDER,
     PUBLISHED_AS,
+    RUNS,
     UNPACED,
+    WINDOW_16,
     Cases,
     agreement,
     by_case,
@@ -21,7 +23,9 @@ from dumbbell.papers.rebbr.curves import (
     comparison,
     is_as_studied,
     mean,
+    of_authors,
     percent,
+    public,
     published_curves,
     quotient,
     round_trip,
@@ -125,6 +129,12 @@ def pictures(figure: Figure) -> Pictures:
     return {"fig4": figures.by_case(figure.cases, "fig4", title, share=False)}
 
 
+def theirs(before: str) -> Figure:
+    """A run of the authors, whose device was always the same."""
+    cases = {case: of_authors(f"{before}fig4", case) for case in ("2 ms", "10 ms", "100 ms", "200 ms", LONGEST)}
+    return Figure(cases, cases)
+
+
 CLAIMS: list[Claim[Figure]] = [
     Claim("reb-14", "CUBIC stands more loss where the round-trip time is short: at 1 % about 25 Mbit/s at 2 ms and "
           "1 Mbit/s at 100 ms (within a factor of 1.6 of what was measured).",
@@ -162,4 +172,6 @@ PART = Part(
     claims=CLAIMS,
     decides=is_as_studied,
     pictures=pictures,
+    # At 500 ms a window of 6.25 MiB is a BDP, and one of 16 MiB another set-up.
+    authors=public(theirs, {WINDOW_16: RUNS[WINDOW_16]}),
 )

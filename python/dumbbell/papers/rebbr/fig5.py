@@ -151,6 +151,13 @@ def sampler(figure: Figure) -> str:
     )
 
 
+def theirs(before: str) -> Figure:
+    """A run of the authors."""
+    capacity = loss_curves.PUBLISHED_CAPACITY["fig5"]
+    found = loss_curves.of_authors(f"{before}fig5", capacity=capacity)
+    return Figure(found | {NO_SAMPLER: found[UNPACED]}, capacity)
+
+
 CLAIMS: list[Claim[Figure]] = [
     Claim("reb-19", "Up to 20 % loss BBR uses at least 95 % of the link.", "lowest 0.955, at 20 % loss",
           each(under(PACINGS | {"unpaced, sampler off": NO_SAMPLER}), lambda run: run.used(0.2) >= 0.95,
@@ -189,6 +196,7 @@ PART = Part(
     ],
     claims=CLAIMS,
     decides=lambda choice: choice in ("unpaced", CUBIC),
+    authors=loss_curves.public(theirs, {"1 June 2017, default windows": "june1/"}),
     pictures=pictures,
     caveats=lambda figure: [figure.stand_in] if figure.stand_in else [],
 )
