@@ -13,6 +13,8 @@ import pytest
 from conftest import Cli
 from dumbbell import experiment, papers
 from dumbbell.papers import swap
+from dumbbell.papers.beside import kernel
+from test_linux import FORBIDDEN
 
 DOCS = Path(__file__).parents[2] / "docs"
 FILES = {"# base": "base.toml", "# table1": "table1.toml", "part,": "published.csv", '"""Table': "table1.py",
@@ -113,6 +115,7 @@ def test_a_setting_replaces_the_file_s(dumbbell: Cli, study: Path) -> None:
     ("options", "said"),
     [
         (("--swap", "vegas=bbr"), "no flow runs `vegas` in table1"),
+        (("--swap", "renno=bbr"), "no flow runs `renno` in table1"),
         (("--swap", "reno=bbrr"), "did you mean `bbr`?"),
         (("--swap", "reno"), "--swap bbr=cubic"),
         (("--set", "path.rat=1mbit"), "did you mean `rate`?"),
@@ -137,3 +140,24 @@ def test_an_algorithm_s_name_means_every_preset_on_it_and_a_preset_s_only_itself
         swap.swapped(points, included, {name: "cubic"})[1][name] for name in ("bbr", "bbr-4-11-no-sampler")
     )
     assert (every, without) == (len(points), len(points) // 3)
+
+
+@pytest.mark.real_time
+def test_on_linux_the_kernel_and_the_simulator_stand_side_by_side(dumbbell: Cli, study: Path) -> None:
+    asked = ("--on", "linux", "--repeat", "1", "--set", "duration=2s", "--retries", "5")
+    done = dumbbell("reproduce", "./jain84", "--json", *asked)
+    if done.status == 3 or any(words in done.err for words in FORBIDDEN):
+        pytest.skip(done.err)
+    assert done.status == 0, done.err
+    (part,) = json.loads(done.out)["parts"]
+    assert part["caveats"][-1] == f"On the TCP of {kernel()}."
+    (grounds,) = [table for table in part["tables"] if table["name"] == "grounds"]
+    assert [row["flow"] for row in grounds["rows"]] == ["0: reno", "1: reno", "0: cubic", "1: cubic"]
+    for row in grounds["rows"]:
+        assert row["quotient"] == pytest.approx(row["Linux"] / row["simulator"])
+
+
+def test_a_part_that_no_kernel_can_run_says_why(dumbbell: Cli, tmp_path: Path) -> None:
+    done = dumbbell("reproduce", "rebbr/fig1", "--quick", "--on", "linux", "--out", tmp_path / "out")
+    assert done.status == 2
+    assert "`transport.pacing` cannot be set in the running kernel" in done.err

@@ -65,6 +65,13 @@ def reproduce(
             "says nothing of OLD.",
         ),
     ] = None,
+    swaps: Annotated[
+        bool,
+        typer.Option(
+            "--swaps",
+            help="Judge every claim with six other algorithms in the place of the study's own: which does it notice?",
+        ),
+    ] = False,
     on: options.On = "sim",
     retries: options.Retries = 2,
     list_: Annotated[bool, typer.Option("--list", help="List the studies and their parts.")] = False,
@@ -93,7 +100,7 @@ def reproduce(
         (text.claims if claims else text.listing)(papers.studies())
         return
     changes = options.settings(settings)
-    swaps = options.split(swap, "--swap", "OLD=NEW, such as --swap bbr=cubic")
+    replaced = options.split(swap, "--swap", "OLD=NEW, such as --swap bbr=cubic")
     if quick and "duration" in changes:
         fail("--quick sets the duration: leave it out, or --set duration")
     ground = options.ground(on, retries, None)
@@ -101,7 +108,12 @@ def reproduce(
         paper, parts = papers.find(study)
         is_part = study.rstrip("/").rpartition("/")[2] == parts[0].name
         folder = out or Path("out", paper.name, parts[0].name if is_part else "")
-        wanted = papers.Options(folder, jobs, repeat, limit, traces, quick, changes, swaps, ground)
+        wanted = papers.Options(folder, jobs, repeat, limit, traces, quick, changes, replaced, ground)
+        if swaps:
+            if quick or as_json or html or changes or replaced or ground.name == LINUX:
+                fail("--swaps goes with --repeat, --jobs and --out: leave out the other options")
+            _swaps(paper, parts, wanted)
+            return
         _check(parts, wanted)
         runs = {part.name: partial(_run, part, paper, wanted) for part in parts}
         reports, pictures = run_parts(runs, folder, None if as_json else partial(text.report, only_claims=claims))
@@ -115,6 +127,20 @@ def reproduce(
         counts = ", ".join(f"{count} {verdict}" for verdict, count in text.verdicts(reports).items())
         show(f"\nclaims: {counts}; tables and figures in {folder}")
         print_paths(pictures)
+
+
+def _swaps(study: Study, parts: Sequence[Part[Any]], wanted: Options) -> None:
+    """Prints and writes which claims notice another algorithm in the place of the study's."""
+    from dumbbell import terminal
+    from dumbbell.papers import output, swaps, text
+
+    if not study.subject:
+        fail(
+            f"--swaps: the study `{study.name}` names no algorithm as its subject\n  help: Study(..., subject=(NAME,))"
+        )
+    grid = swaps.table(swaps.judged(study, parts, wanted))
+    text.table(terminal.console(), grid)
+    show(f"\n{output.write_table(grid, wanted.out)}")
 
 
 def _check(parts: Sequence[Part[Any]], wanted: Options) -> None:
@@ -131,13 +157,14 @@ def _check(parts: Sequence[Part[Any]], wanted: Options) -> None:
 
 def _run(part: Part[Any], study: Study, wanted: Options, place: Path) -> Report:
     from dumbbell.papers import StudyError, outside
+    from dumbbell.papers.part import failures
     from dumbbell.papers.traces import MissingTraceError
 
     try:
         return part.run(study.name, replace(wanted, out=place))
     except MissingTraceError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except failures() as error:
         if not outside.is_own(part) and not (wanted.set or wanted.swap or wanted.ground.name == LINUX):
             raise
         raise StudyError(

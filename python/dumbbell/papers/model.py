@@ -146,6 +146,8 @@ class Judgement:
     """The cause, where the claim does not hold plainly."""
     theirs: Sequence[Outcome] = ()
     """The claim put to each run that the authors made public, whose origin is the name of the choice."""
+    notices: str = ""
+    """Which other algorithms in the study's place it notices (:func:`dumbbell.papers.swaps.mark`), if known."""
 
     @property
     def deciding(self) -> list[Outcome]:
@@ -194,7 +196,7 @@ class Judgement:
             **_named(self.claim, "id", "statement"),
             **_named(self, "verdict", "ours"),
             "published": self.claim.published,
-            **_named(self, "depends_on", "would_change", "note"),
+            **_named(self, "depends_on", "would_change", "note", "notices"),
             "choices": choices,
             "authors": [
                 {"origin": one.choice, "decides": one.decides, "held": one.held == one.runs, "numbers": one.ours}
@@ -346,3 +348,7 @@ class Study:
     reference: str
     """Where it was published."""
     parts: Sequence[Part[Any]]
+    subject: Sequence[str] = ()
+    """Algorithms and presets that it is about, which :mod:`dumbbell.papers.swaps` replaces."""
+    rivals: Sequence[str] = ()
+    """What it is compared with, which is replaced where a claim holds whatever the subject is."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dumbbell import papers, storage
 from dumbbell.papers import page
-from dumbbell.papers.model import Report, Study
+from dumbbell.papers.model import Grid, Report, Study
 from dumbbell.plots import FORMATS
 
 REPORT = "report.json"
@@ -22,17 +22,28 @@ SCHEMA = Path(__file__).with_name("reproduce.schema.json")
 def write(report: Report, folder: Path) -> list[Path]:
     """Writes tables (CSV), pictures and ``report.json`` into ``folder``, all or none; returns the pictures' paths."""
     files = {REPORT: (json.dumps(report.to_json(), indent=2, allow_nan=False) + "\n").encode()}
-    for grid in report.tables:
-        text = io.StringIO(newline="")
-        rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(grid.columns)
-        rows.writerows(grid.rows)
-        files[f"{grid.name}.csv"] = text.getvalue().encode()
+    files |= {f"{grid.name}.csv": _csv(grid) for grid in report.tables}
     pictures = {f"{name}.{kind}": report.drawn(name, kind) for name in report.pictures for kind in FORMATS}
     with storage.directory(folder, STUDY, [*files, *pictures]) as staging:
         for name, content in (files | pictures).items():
             (staging / name).write_bytes(content)
     return [folder / name for name in pictures]
+
+
+def _csv(grid: Grid) -> bytes:
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(grid.columns)
+    rows.writerows(grid.rows)
+    return text.getvalue().encode()
+
+
+def write_table(grid: Grid, folder: Path) -> Path:
+    """Writes a single table (CSV) into ``folder``, and returns its path."""
+    name = f"{grid.name}.csv"
+    with storage.directory(folder, STUDY, [name]) as staging:
+        (staging / name).write_bytes(_csv(grid))
+    return folder / name
 
 
 def write_page(study: Study, reports: Sequence[Report], folder: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from dumbbell import _core, api, experiment
 from dumbbell.grounds import LINUX
 from dumbbell.papers import beside as grounds
-from dumbbell.papers import swap
+from dumbbell.papers import swap, swaps
 from dumbbell.papers.model import Claim, Grid, Judgement, Options, Outcome, Pictures, Provenance, Published, Report
 from dumbbell.papers.runs import Run, grouped
 from dumbbell.results import Result, SweepResult, setting_text
@@ -140,6 +140,13 @@ def variations(
     ]
 
 
+def failures() -> tuple[type[Exception], ...]:
+    """What a part raises where its runs lack what it measures."""
+    from polars.exceptions import PolarsError
+
+    return (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, PolarsError)
+
+
 def changes(options: Options, ran: Sequence[Ran]) -> list[str]:
     """What was changed of the study by who repeats it."""
     asked = [f"--set {key}={value}" for key, value in options.set.items()]
@@ -203,9 +210,21 @@ class Part(Generic[Measured]):
         """Where its experiment files are."""
         return self.experiments[0].file.parent
 
+    def judged(self, options: Options) -> list[Judgement]:
+        """Runs the experiments and judges the claims, without tables and pictures."""
+        return self.judge(self.measure(*(one.run(options, self.quick) for one in self.experiments)))
+
     def judge(self, measured: Measured) -> list[Judgement]:
         """Puts every claim to what was measured."""
-        return [replace(claim.judge(measured, self.decides), theirs=self.theirs(claim)) for claim in self.claims]
+        known = swaps.read(self.folder)
+        return [
+            replace(
+                claim.judge(measured, self.decides),
+                theirs=self.theirs(claim),
+                notices=swaps.mark(known[claim.id]) if claim.id in known else "",
+            )
+            for claim in self.claims
+        ]
 
     def theirs(self, claim: Claim[Measured]) -> list[Outcome]:
         """A claim put to each run that the authors made public."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dumbbell import _core, experiment
+from dumbbell import _core, catalogue, experiment
 from dumbbell.points import keys_of, numbered
 from dumbbell.results import Meta, SweepResult
 from dumbbell.tables import Table
@@ -24,14 +24,16 @@ def swapped(
         points: What the files say.
         files: The experiment file and what it includes, for the presets that they declare.
         swaps: Old names and new ones. The name of an algorithm stands for all flows of it, whatever their parameters,
-            that of a preset for the flows with exactly its parameters.
+            that of a preset of the files for the flows with exactly its parameters.
 
     Raises:
-        ScenarioError: There is no algorithm or preset of a name.
+        ScenarioError: There is no algorithm or preset of a new name.
     """
+    known = presets(files)
+    names = known.keys() | {entry["name"] for entry in catalogue.entries()} if swaps else set()
+    swaps = {old: new for old, new in swaps.items() if old in names}
     if not swaps:
         return list(points), Counter()
-    known = presets(files)
     named = {old: (_resolved(old, known, f"--swap {old}={new}"), _resolved(new, known, f"--swap {old}={new}"))
              for old, new in swaps.items()}  # fmt: skip
     found: list[_core.Point] = []

@@ -55,6 +55,7 @@ def report(report: Report, *, only_claims: bool = False) -> None:
                 f"theirs, {one.choice}: {one.ours} ({'holds' if one.held else 'does not hold'})"
                 for one in judgement.theirs
             ),
+            *([f"with six other algorithms: {judgement.notices}"] if judgement.notices else []),
             *([f"note: {judgement.note}"] if judgement.note else []),
         ]
         verdict = Text(judgement.verdict, style=STYLES[judgement.verdict])

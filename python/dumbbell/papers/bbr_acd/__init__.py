@@ -13,4 +13,6 @@ STUDY = Study(
     reference="I. Mahmud, G.-H. Kim, T. Lubna, Y.-Z. Cho, BBR-ACD: BBR with Advanced Congestion Detection, Electronics "
     "9(1):136, 2020; code: imtiaztee/BBR-ACD-Linux-Kernel-Code, imtiaztee/BBR-ACD-complete-NS3-implementation",
     parts=(fig1.PART, table2.PART, valley.PART, netem.PART, simulation.PART, port.PART, rule.PART, alpha.PART),
+    subject=("bbr-acd", "bbr-acd-paper", "bbr-acd-ns3"),
+    rivals=("bbr-4.14", "bbr-ns3-3.41", "cubic"),
 )

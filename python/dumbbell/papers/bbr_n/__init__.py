@@ -14,4 +14,6 @@ STUDY = Study(
     reference="M. Ahsan, S. S. Muhammad, BBR-n: Increased throughput for wireless with BBR, PLOS ONE 18(12):e0295576, "
     "2023; code and measurements: mahsan76/BBR-n",
     parts=(startup.PART, single.PART, courses.PART, uploads.PART, rrul.PART, gains.PART, tsq.PART, choices.PART),
+    subject=("bbr-n", "bbr-n-patch", "bbr-n-4-13", "bbr-n-4-13-rrul"),
+    rivals=("bbr", "bbr2", "cubic"),
 )

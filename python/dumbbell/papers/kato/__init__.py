@@ -13,4 +13,6 @@ STUDY = Study(
     title="BBR under heavy load in ns-3",
     reference="Kato et al., on the throughput of TCP BBR under heavy load in ns-3, IARIA 2025; ns-3.40 and ns-3.44",
     parts=(table2.PART, causes.PART, port.PART, setups.PART, windows.PART, buffers.PART, heatmap.PART),
+    subject=("bbr-ns3-3.41", "bbr-ns3", "bbr"),
+    rivals=("cubic",),
 )

@@ -12,4 +12,6 @@ STUDY = Study(
     reference="L. Hsiao, J. Muindi, ReBBR, course project of CS244, Stanford University, 2017; code and data: "
     "jervisfm/rebbr",
     parts=(fig1.PART, fig2.PART, fig3.PART, fig4.PART, fig5.PART, fig6.PART, window16.PART, today.PART),
+    subject=("bbr",),
+    rivals=("cubic",),
 )

@@ -13,4 +13,6 @@ STUDY = Study(
     reference="S. Zhang, An Evaluation of BBR and its variants, arXiv:1909.03673, 2019; code: "
     "SoonyangZhang/DrainQueueCongestion",
     parts=(algorithms.PART, table1.PART, table3.PART, table4.PART, table5.PART, table7.PART),
+    subject=("bbr-dqc", "bbr-prime", "bbrplus-dqc", "tsunami-dqc", "bbr-plus-hsr", "bbr2-quic"),
+    rivals=("cubic-quic", "reno-quic"),
 )

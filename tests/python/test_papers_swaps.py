@@ -1,0 +1,142 @@
+"""Which claims notice another algorithm in the place of their study's.
+
+With ``DUMBBELL_UPDATE_SWAPS=1`` the page ``docs/studies/swaps.md`` is printed anew from what the studies keep.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Cli
+from dumbbell import papers
+from dumbbell.papers import swaps
+from dumbbell.papers.swaps import ANYTHING, CANNOT, OWN, RIVALS, SAME, SIX
+
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "swaps.md"
+FOLDERS = {study.name: study.parts[0].folder for study in papers.studies()}
+KEPT = {name: found for name, folder in FOLDERS.items() if (found := swaps.read(folder))}
+
+
+def row(own: str, *others: str) -> dict[str, str]:
+    return dict(zip((OWN, *SIX), (own, *others), strict=True)) | {RIVALS: ""}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (("holds",) * 7, ANYTHING),
+        (("holds", *["holds"] * 5, "fails"), "notices 1 of 6"),
+        (("holds", *["depends"] * 4, CANNOT, SAME), "notices 4 of 4"),
+        (("holds", *["holds"] * 4, CANNOT, SAME), "survives 4"),
+        (("holds", *[SAME] * 6), "not tried"),
+        (("fails", *["holds"] * 6), ""),
+    ],
+)
+def test_a_claim_that_no_swap_changes_is_true_of_anything(verdicts: tuple[str, ...], said: str) -> None:
+    assert swaps.mark(row(*verdicts)) == said
+
+
+def test_a_claim_about_a_rival_is_not_true_of_anything() -> None:
+    said = "notices 2 of 6 in the place of what it is compared with"
+    assert swaps.mark(row(*["holds"] * 7) | {RIVALS: "notices 2 of 6"}) == said
+
+
+def test_swaps_of_a_part_name_only_what_it_runs(tmp_path: Path) -> None:
+    (part,) = papers.find("kato/heatmap")[1]
+    options = papers.Options(tmp_path, repeat=1)
+    subject = ("bbr", "bbr-n-4-13", "vegas")
+    assert swaps.of_part(part, subject, "reno", options) == {"bbr": "reno"}
+    assert swaps.of_part(part, ("vegas",), "reno", options) == {}
+    assert swaps.of_part(part, ("reno", "bbr3"), "bbr3", options) == {}
+
+
+@pytest.mark.parametrize("options", [("--quick",), ("--json",), ("--swap", "bbr=reno"), ("--set", "duration=1s")])
+def test_what_swaps_cannot_use_is_refused(dumbbell: Cli, options: tuple[str, ...]) -> None:
+    done = dumbbell("reproduce", "rebbr/fig1", "--swaps", *options)
+    assert (done.status, done.out) == (2, "")
+    assert "leave out the other options" in done.err
+
+
+def test_a_study_without_a_subject_has_nothing_to_swap(dumbbell: Cli) -> None:
+    done = dumbbell("reproduce", "responses", "--swaps")
+    assert done.status == 2
+    assert "names no algorithm as its subject" in done.err
+
+
+SHORT = """\
+\"\"\"Reno beside a rate that anything reaches.\"\"\"
+
+from pathlib import Path
+
+from dumbbell.papers.model import Claim, Study
+from dumbbell.papers.part import Experiment, Part
+from dumbbell.papers.runs import Run, total
+from dumbbell.papers.testing import averaged, each
+
+
+def claim(name: str, least: float) -> Claim[list[Run]]:
+    return Claim(name, "", "", each(lambda runs: {"": runs}, lambda run: total(run) > least, averaged(total)))
+
+
+PART = Part("one", "One flow", [Experiment(Path(__file__).parent / "one.toml")], quick="1s",
+            measure=lambda ran: ran.runs, setup=[], tables=lambda runs: [], claims=[claim("a", 0.1), claim("b", 5.0)])
+STUDY = Study("short", "Short", "nowhere", (PART,), subject=("bbr",))
+"""
+ONE = """\
+duration = "5s"
+[path]
+rate = "10mbit"
+rtt = "100ms"
+loss = "1%"
+[[flows]]
+cc = "bbr"
+"""
+
+
+def test_the_command_prints_and_writes_what_each_claim_notices(
+    dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "short"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(SHORT)
+    (folder / "one.toml").write_text(ONE)
+    monkeypatch.chdir(tmp_path)
+    done = dumbbell("reproduce", "./short", "--swaps", "--out", "out")
+    assert done.status == 0
+    assert ANYTHING in done.out
+    found = swaps.read(tmp_path / "out")
+    assert swaps.mark(found["a"]) == ANYTHING
+    assert found["b"][OWN] == "holds"
+    assert [found["b"][new] for new in ("reno", "vegas")] == ["fails", "fails"]
+
+
+def test_what_is_kept_names_every_claim_of_its_study() -> None:
+    for name, found in KEPT.items():
+        (study,) = [one for one in papers.studies() if one.name == name]
+        assert list(found) == [claim.id for part in study.parts for claim in part.claims]
+
+
+def test_the_page_is_what_the_studies_keep() -> None:
+    text = PAGE.read_text("utf-8")
+    before = text[: text.index("\n## ") + 1] if "\n## " in text else text
+    printed = before + swaps.page({name: FOLDERS[name] for name in KEPT})
+    if os.environ.get("DUMBBELL_UPDATE_SWAPS"):
+        PAGE.write_text(printed, "utf-8")
+    assert PAGE.read_text("utf-8") == printed
+
+
+def test_every_claim_that_holds_notices_a_swap_or_is_marked() -> None:
+    for found in KEPT.values():
+        assert all(swaps.mark(of) for of in found.values() if of[OWN] == "holds")
+
+
+def test_the_report_of_a_claim_says_what_it_notices() -> None:
+    known: Any = KEPT["rebbr"]
+    from dumbbell.papers.rebbr import fig4
+
+    found = {one.claim.id: one.notices for one in fig4.PART.judge(fig4.theirs(""))}
+    assert found == {name: swaps.mark(known[name]) for name in found}
