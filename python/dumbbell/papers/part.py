@@ -12,8 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from dumbbell import _core, api, experiment
 from dumbbell.grounds import LINUX
-from dumbbell.papers import beside as grounds
-from dumbbell.papers import swap, swaps
+from dumbbell.papers import beside, swap, swaps
 from dumbbell.papers.model import Claim, Grid, Judgement, Options, Outcome, Pictures, Provenance, Published, Report
 from dumbbell.papers.runs import Run, grouped
 from dumbbell.results import Result, SweepResult, setting_text
@@ -152,7 +151,7 @@ def changes(options: Options, ran: Sequence[Ran]) -> list[str]:
     asked = [f"--set {key}={value}" for key, value in options.set.items()]
     asked += [f"--swap {old}={new}" for old, new in options.swap.items() if any(old in one.swapped for one in ran)]
     told = [f"Changed by {', '.join(asked)}: not the study."] if asked else []
-    return told + ([f"On the TCP of {grounds.kernel()}."] if options.ground.name == LINUX else [])
+    return told + ([f"On the TCP of {beside.kernel()}."] if options.ground.name == LINUX else [])
 
 
 @dataclass(frozen=True)
@@ -190,7 +189,7 @@ class Part(Generic[Measured]):
             part=self.name,
             title=" ".join([self.title, *(f"({caveat})" for caveat in caveats)]),
             setup=self.setup(measured) if callable(self.setup) else self.setup,
-            tables=[*self.tables(measured), *grounds.tables(ran)],
+            tables=[*self.tables(measured), *beside.tables(ran)],
             pictures=self.pictures(measured),
             judgements=self.judge(measured),
             provenance=Provenance.of([one.sweep for one in ran], texts),
