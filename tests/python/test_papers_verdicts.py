@@ -20,7 +20,7 @@ from dumbbell.papers.model import CONTRADICTED
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
 TABLE = re.compile(r"(?<=<!-- verdicts -->\n).*?(?=<!-- end -->)", re.DOTALL)
-WORDS = {"depends": "depends on the seed"}
+WITH = {"holds": "holds", "fails": "fails", "depends": "on the seed"}
 
 
 def kept(study: str) -> list[dict[str, Any]]:
@@ -38,14 +38,36 @@ def table(claims: list[dict[str, Any]]) -> str:
     rows = [
         [
             f"{claim['id']} {claim['statement'].removesuffix('.')}",
-            WORDS.get(claim["verdict"], claim["verdict"]),
+            verdict(claim),
             numbers(claim["choices"]),
-            claim["would_change"] or "nothing that was tried",
+            beside(claim) or "nothing that was tried",
         ]
         for claim in claims
     ]
     lines = [head, ["---"] * len(head), *rows]
     return "\n" + ", ".join(told) + ".\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+
+
+def verdict(claim: dict[str, Any]) -> str:
+    """In words; which choice gives what where several decide."""
+    if claim["verdict"] != "depends":
+        return str(claim["verdict"])
+    deciding = [one for one in claim["choices"] if one["decides"]]
+    return f"depends: {by_verdict(deciding)}" if len(deciding) > 1 else "depends on the seed"
+
+
+def beside(claim: dict[str, Any]) -> str:
+    """The set-ups beside the verdict that give another one."""
+    known = {one["verdict"] for one in claim["choices"] if one["decides"]}
+    return by_verdict([one for one in claim["choices"] if not one["decides"] and known != {one["verdict"]}])
+
+
+def by_verdict(choices: list[dict[str, Any]]) -> str:
+    """``fails with paced; holds with unpaced``."""
+    found: dict[str, list[str]] = {}
+    for one in choices:
+        found.setdefault(WITH[one["verdict"]], []).append(one["choice"])
+    return "; ".join(f"{words} with {', '.join(names)}" for words, names in found.items())
 
 
 def numbers(choices: list[dict[str, Any]]) -> str:
