@@ -143,7 +143,7 @@ impl Endpoints {
                 controller: sender.controller(),
                 sample: sender.last_sample(),
                 stats: sender.stats(),
-                held_by: sender.held_by(),
+                sender,
             }),
             Endpoints::Other(ends) => ends.near.report().sending,
         }

@@ -13,7 +13,7 @@
 //! TCP's two ends ([`Sender`](crate::Sender), [`Receiver`](crate::Receiver)) have the four calls with types of
 //! their own instead of bytes, because most packets of most experiments are theirs.
 
-use crate::{Limit, ReceiverStats, SenderStats};
+use crate::{Held, ReceiverStats, SenderStats};
 use dumbbell_cc_contract::{Control, Controller, RateSample, View};
 use dumbbell_units::{Duration, Ecn, Time};
 
@@ -110,9 +110,8 @@ pub struct Sending<'e> {
     pub sample: &'e RateSample,
     /// Counters.
     pub stats: &'e SenderStats,
-    /// What the sender's own rules ended its latest attempt to send with, whatever the state of the connection; see
-    /// [`limit`](Sending::limit).
-    pub held_by: Limit,
+    /// The sender, which is asked what [holds it back](Sending::limit).
+    pub sender: &'e dyn Held,
 }
 
 /// What a packet told the end at which it arrived. It fits two registers, because there is one for every packet.

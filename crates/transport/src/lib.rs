@@ -30,7 +30,7 @@ pub use config::{
 pub use dumbbell_recovery::timestamp::Timestamp;
 pub use ecn::EcnUse;
 pub use endpoint::{Act, Arrival, Datagram, Endpoint, FrameCounts, Handshake, News, Report, Sending, Steer};
-pub use limit::Limit;
+pub use limit::{Held, Limit};
 pub use protocol::Protocol;
 pub use receiver::{Answer, EcnEcho, EvenRun, Horizon, Receiver, ReceiverStats, SteadyAcks};
 pub use send_buffer::SendBufferSize;

@@ -80,22 +80,30 @@ impl Limit {
     }
 }
 
+/// A sender that can tell what its own rules ended its latest attempt to send with, whatever the state of the
+/// connection.
+pub trait Held {
+    /// The first of its rules that nothing but another event can change.
+    fn held_by(&self) -> Limit;
+}
+
 impl Sending<'_> {
     /// What keeps the sender from sending more at `now`, between two events.
     pub fn limit(&self, now: Time) -> Limit {
-        let Sending { view, control, controller, .. } = self;
+        let Sending { view, control, controller, sender, .. } = self;
+        let held_by = sender.held_by();
         let heard = view.last_sent.max(Time::ZERO + Duration::from_micros(view.delivered_mstamp_us));
         let srtt = Duration::from_micros(u64::from(view.srtt_us_x8 / 8));
         if view.packets_out > 0 && now.since(heard) > srtt * SILENT_ROUND_TRIPS {
-            return if self.held_by == Limit::Nagle { Limit::Nagle } else { Limit::Timeout };
+            return if held_by == Limit::Nagle { Limit::Nagle } else { Limit::Timeout };
         }
         let has_lost = view.lost_out > view.retrans_out;
-        match (self.held_by, view.ca_state) {
-            (Limit::Application | Limit::SendBuffer, _) if !has_lost => self.held_by,
+        match (held_by, view.ca_state) {
+            (Limit::Application | Limit::SendBuffer, _) if !has_lost => held_by,
             (_, CaState::Loss) => Limit::Timeout,
             (_, CaState::Recovery) => Limit::Recovery,
             // A controller of its own rules has no threshold.
-            _ => self.held_by.in_phase(controller.mode(), control.in_slow_start() && !controller.full_control()),
+            _ => held_by.in_phase(controller.mode(), control.in_slow_start() && !controller.full_control()),
         }
     }
 }

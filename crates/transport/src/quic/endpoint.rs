@@ -58,7 +58,7 @@ impl Endpoint for QuicSender {
             controller: self.controller(),
             sample: self.last_sample(),
             stats: self.stats(),
-            held_by: self.held_by(),
+            sender: self,
         };
         Report {
             sending: Some(sending),

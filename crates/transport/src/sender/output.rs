@@ -6,7 +6,7 @@
 
 use super::assembly::{Arming, Retransmit};
 use super::{Burst, Sender};
-use crate::{Flags, Limit, Rescue};
+use crate::{Flags, Held, Limit, Rescue};
 use dumbbell_cc_contract::Event;
 use dumbbell_recovery::host_queue::QueueLimit;
 use dumbbell_recovery::scoreboard::{Record, flag};
@@ -169,34 +169,6 @@ impl Sender {
         unsent == 1 && nxt == self.stream.window_end && self.stream.len_before(nxt + 1) <= self.stream.window_excess
     }
 
-    /// What ended the latest attempt to send: the first of the questions of [`new_burst_size`](Self::new_burst_size)
-    /// that nothing but another event can answer otherwise.
-    pub fn held_by(&self) -> Limit {
-        let (unsent, una) = (self.queued_segments(), self.board.una());
-        if unsent == 0 {
-            let waits = self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_awaited());
-            return if waits { Limit::SendBuffer } else { Limit::Application };
-        }
-        let window = self.stream.window_end.saturating_sub(self.board.nxt());
-        let room = self.control.cwnd.saturating_sub(self.view.in_flight());
-        if window == 0 && !self.fits_excess(unsent) {
-            Limit::ReceiveWindow
-        } else if room == 0 {
-            Limit::Cwnd
-        } else if unsent == 1 && self.short_end > una && self.nagle_holds_back(1, u16::MAX) {
-            Limit::Nagle
-        } else if self.host_queue.as_ref().is_some_and(|queue| queue.is_throttled()) {
-            Limit::HostQueue
-        } else if self.pacer.is_blocked() {
-            Limit::Pacing
-        } else if window <= room {
-            // The burst is deferred, until there is more room.
-            Limit::ReceiveWindow
-        } else {
-            Limit::Cwnd
-        }
-    }
-
     /// Sends a new segment as a tail loss probe, one beyond the window if need be. Returns whether it left.
     pub(super) fn send_new_probe(&mut self) -> bool {
         let sends = !self.pacing_forbids() && !self.small_queue_full(1, 1);
@@ -314,5 +286,35 @@ impl Sender {
             self.view.delivered_mstamp_us = sent.us();
         }
         self.rate.skb_sent(&self.view, &self.control, sent)
+    }
+}
+
+impl Held for Sender {
+    /// What ended the latest attempt to send: the first of the questions of [`new_burst_size`](Self::new_burst_size)
+    /// that nothing but another event can answer otherwise.
+    fn held_by(&self) -> Limit {
+        let (unsent, una) = (self.queued_segments(), self.board.una());
+        if unsent == 0 {
+            let waits = self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_awaited());
+            return if waits { Limit::SendBuffer } else { Limit::Application };
+        }
+        let window = self.stream.window_end.saturating_sub(self.board.nxt());
+        let room = self.control.cwnd.saturating_sub(self.view.in_flight());
+        if window == 0 && !self.fits_excess(unsent) {
+            Limit::ReceiveWindow
+        } else if room == 0 {
+            Limit::Cwnd
+        } else if unsent == 1 && self.short_end > una && self.nagle_holds_back(1, u16::MAX) {
+            Limit::Nagle
+        } else if self.host_queue.as_ref().is_some_and(|queue| queue.is_throttled()) {
+            Limit::HostQueue
+        } else if self.pacer.is_blocked() {
+            Limit::Pacing
+        } else if window <= room {
+            // The burst is deferred, until there is more room.
+            Limit::ReceiveWindow
+        } else {
+            Limit::Cwnd
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::super::clock::rounded_up;
 use super::super::stream::Part;
 use super::super::{AckFrequency, QuicPacket};
 use super::QuicSender;
-use crate::Limit;
+use crate::{Held, Limit};
 use dumbbell_cc_contract::{Control, Event};
 use dumbbell_recovery::careful_resume::Phase;
 use dumbbell_units::Time;
@@ -75,20 +75,6 @@ impl QuicSender {
             return false;
         }
         true
-    }
-
-    /// What ended the latest attempt to send: the first of the questions of [`may_send`](Self::may_send) that nothing but
-    /// another event can answer otherwise.
-    pub(in crate::quic) fn held_by(&self) -> Limit {
-        if self.stream.has_sent_all() {
-            Limit::Application
-        } else if self.view.packets_out >= self.receive_window {
-            Limit::ReceiveWindow
-        } else if self.window_allows() && self.pacer.is_blocked() {
-            Limit::Pacing
-        } else {
-            Limit::Cwnd
-        }
     }
 
     /// Whether the congestion window lets a packet leave; in recovery, where the controller wants it, in proportion to
@@ -165,6 +151,22 @@ impl QuicSender {
             sent_at: at,
             ack_frequency: self.ack_frequency(),
             known_up_to: self.known_up_to.take(),
+        }
+    }
+}
+
+impl Held for QuicSender {
+    /// What ended the latest attempt to send: the first of the questions of [`may_send`](Self::may_send) that nothing but
+    /// another event can answer otherwise.
+    fn held_by(&self) -> Limit {
+        if self.stream.has_sent_all() {
+            Limit::Application
+        } else if self.view.packets_out >= self.receive_window {
+            Limit::ReceiveWindow
+        } else if self.window_allows() && self.pacer.is_blocked() {
+            Limit::Pacing
+        } else {
+            Limit::Cwnd
         }
     }
 }

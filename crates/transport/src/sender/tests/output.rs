@@ -1,7 +1,9 @@
 //! What leaves, how much at once, and when.
 
 use super::harness::*;
-use crate::{Ack, AdvertisedWindow, Completion, Flags, Handshake, Limit, Pacing, Sender, Timestamp, TransportConfig};
+use crate::{
+    Ack, AdvertisedWindow, Completion, Flags, Handshake, Held, Limit, Pacing, Sender, Timestamp, TransportConfig,
+};
 use dumbbell_cc::Catalog;
 use dumbbell_cc_contract::{CaState, Control, Controller, Event};
 use dumbbell_units::{Duration, Rng, Time};
