@@ -181,10 +181,14 @@ impl AckFrequency {
 fn encode_ack(bytes: &mut Vec<u8>, lowest_first: &[SackBlock], delay_us: u32, ecn: EcnCounts) {
     let EcnCounts { ect0, ect1, ce } = ecn;
     // In one piece: two halves that were written a moment ago and are read as one would be waited for.
-    let mut head = [0; QuicAck::HEAD];
+    let mut head = [0; QuicAck::HEAD + QuicAck::RANGE];
     head[..8].copy_from_slice(&pair(delay_us, ect0));
-    head[8..].copy_from_slice(&pair(ect1, ce));
-    bytes.extend_from_slice(&head);
+    head[8..16].copy_from_slice(&pair(ect1, ce));
+    if let [only] = lowest_first {
+        head[16..].copy_from_slice(&pair(only.start, only.end));
+        return bytes.extend_from_slice(&head);
+    }
+    bytes.extend_from_slice(&head[..QuicAck::HEAD]);
     let begin = bytes.len();
     bytes.resize(begin + lowest_first.len() * QuicAck::RANGE, 0);
     let (places, _) = bytes[begin..].as_chunks_mut::<{ QuicAck::RANGE }>();
