@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from dumbbell import papers
-from dumbbell.experiment import load
-from dumbbell.papers.part import Experiment, Ran
+from dumbbell.papers.part import Experiment
 
 
 @dataclass(frozen=True)
@@ -79,28 +78,15 @@ def verdicts(wrong: Wrong) -> dict[str, str]:
     """Of one seed of the part."""
     (part,) = papers.find(wrong.part)[1]
     with TemporaryDirectory() as folder:
-        options = papers.Options(Path(folder), repeat=1)
+        options = papers.Options(Path(folder), repeat=1, swap=wrong.instead)
         changes = {**SHORTER.get(wrong.part, {}), **wrong.set, "duration": wrong.duration}
-        ran = [run(one, {**own(one), **changes}, options, wrong.instead) for one in part.experiments]
+        ran = [replace(one, set={**own(one), **changes}).run(options, "") for one in part.experiments]
     return {judgement.claim.id: judgement.verdict for judgement in part.judge(part.measure(*ran))}
 
 
 def own(experiment: Experiment) -> dict[str, Any]:
     """What the part itself replaces in the file; not what it does where recordings are at hand."""
     return {} if callable(experiment.set) else dict(experiment.set)
-
-
-def run(experiment: Experiment, settings: dict[str, Any], options: papers.Options, instead: Mapping[str, str]) -> Ran:
-    """The runs, with an algorithm under the name of another."""
-    if not instead:
-        return replace(experiment, set=settings).run(options, "")
-    swept = [point.settings[CC] for point in load(experiment.file, set=settings, repeat=1).points]
-    names = list(dict.fromkeys(swept))
-    points = load(experiment.file, set={**settings, SWEPT_CC: names}, repeat=1).points
-    settings = {**settings, SWEPT_CC: [instead.get(name, name) for name in names]}
-    ran = replace(experiment, set=settings).run(options, "")
-    named = [replace(meta, settings=point.settings) for meta, point in zip(ran.sweep.points, points, strict=True)]
-    return replace(ran, sweep=replace(ran.sweep, points=named))
 
 
 @cache
