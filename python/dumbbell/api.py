@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from itertools import repeat
@@ -183,8 +183,11 @@ class Sweep:
         """Results in the order in which they finish; those already on disk come first."""
         return (result for _, result in self.indexed())
 
-    def indexed(self) -> Iterator[tuple[int, Result]]:
-        """The index of each point and its result, in the order in which they finish."""
+    def indexed(self) -> Generator[tuple[int, Result], None, None]:
+        """The index of each point and its result, in the order in which they finish.
+
+        Who may be interrupted meanwhile closes it, so that what is finished is kept before the interrupt is told.
+        """
         return self._results()
 
     def collect(self, each: Callable[[int, Result], None] | None = None) -> SweepResult:
@@ -194,9 +197,10 @@ class Sweep:
         the index of a point and its result as it finishes.
         """
         summaries = Summaries()
-        for index, result in self._results(summaries, give=each is not None):
-            if each is not None:
-                each(index, result)
+        with closing(self._results(summaries, give=each is not None)) as results:
+            for index, result in results:
+                if each is not None:
+                    each(index, result)
         joined = summaries.join(self.points, self._out)
         if self._out is not None and self._archive is not None:
             joined.write_tables(self._out)
@@ -213,7 +217,9 @@ class Sweep:
         found = {meta.content_hash for meta in metas if self._is_ours(meta, wanted)}
         return sum(point.content_hash in found for point in self.points)
 
-    def _results(self, summaries: Summaries | None = None, give: bool = True) -> Iterator[tuple[int, Result]]:
+    def _results(
+        self, summaries: Summaries | None = None, give: bool = True
+    ) -> Generator[tuple[int, Result], None, None]:
         """The index of every point and its result; ``give`` says whether those on disk are wanted, too."""
         self.finished = self.committed = 0
         held = nullcontext() if self._out is None else storage.claimed(self._out, SWEEP)

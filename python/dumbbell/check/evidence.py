@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -155,15 +156,16 @@ def evidence(
     sweep = Sweep(points, jobs=jobs, max_memory=max_memory, out=out, progress=progress, others="rerun")
     found: dict[tuple[int, str, tuple[str, ...]], list[tuple[int, list[float]]]] = {}
     exact = algorithm
-    for index, result in sweep.indexed():
-        number, name = owners[index]
-        criterion = criteria[number]
-        values = [_value(measure, result) for measure in criterion.measures]
-        key = (number, name, criterion.words(points[index].settings))
-        found.setdefault(key, []).append((index, values))
-        if name == algorithm:
-            rows = [*result.flows.rows(), *result.traffic.rows()]
-            exact = next(row["algorithm"] for row in rows if row["label"] == SUBJECT)
+    with closing(sweep.indexed()) as results:
+        for index, result in results:
+            number, name = owners[index]
+            criterion = criteria[number]
+            values = [_value(measure, result) for measure in criterion.measures]
+            key = (number, name, criterion.words(points[index].settings))
+            found.setdefault(key, []).append((index, values))
+            if name == algorithm:
+                rows = [*result.flows.rows(), *result.traffic.rows()]
+                exact = next(row["algorithm"] for row in rows if row["label"] == SUBJECT)
     evidences = []
     for number, criterion in enumerate(criteria):
         # In the order of the file, whatever finished first.

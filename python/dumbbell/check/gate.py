@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -323,11 +323,12 @@ class _Runner:
                 progress=self.progress,
                 others="rerun",
             )
-            for index, result in sweep.indexed():
-                algorithm, number = owners[index]
-                found[algorithm, number][index] = (result.meta.seed, scenarios[number].values(result))
-                rows = [*result.flows.rows(), *result.traffic.rows()]
-                exact[algorithm] = next(row["algorithm"] for row in rows if row["label"] == SUBJECT)
+            with closing(sweep.indexed()) as results:
+                for index, result in results:
+                    algorithm, number = owners[index]
+                    found[algorithm, number][index] = (result.meta.seed, scenarios[number].values(result))
+                    rows = [*result.flows.rows(), *result.traffic.rows()]
+                    exact[algorithm] = next(row["algorithm"] for row in rows if row["label"] == SUBJECT)
         return {
             algorithm: Recorded(
                 algorithm,

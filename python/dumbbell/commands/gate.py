@@ -15,8 +15,8 @@ from dumbbell.console import examples, fail, note, print_json, print_paths, say
 
 EXAMPLES = examples(
     "dumbbell check gate bbr3 bbr3:pacing_margin=4%",
-    "dumbbell check gate bbr3 mine.py:Mine --gate 'goodput -2%' --gate 'late-comer: fairness -0.02'",
-    "dumbbell check gate bbr3 -o baseline               # record once, and commit baseline/gate.json",
+    "dumbbell check gate bbr3 mine.py:Mine --gate 'late-comer: fairness -0.02'",
+    "dumbbell check gate bbr3 -o baseline  # once; commit baseline/gate.json",
     "dumbbell check gate baseline mine.py:Mine --markdown gate.md",
 )
 

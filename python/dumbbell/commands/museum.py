@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dumbbell.check.museum import Visit
 
 EXAMPLES = examples(
-    "dumbbell check museum                          # every exhibit, in seconds",
-    "dumbbell check museum cubic-idle -o pictures   # healthy and faulty beside each other",
+    "dumbbell check museum                         # every exhibit, in seconds",
+    "dumbbell check museum cubic-idle -o pictures  # both beside each other",
     "dumbbell check museum --exhibits my-exhibits --json",
 )
 

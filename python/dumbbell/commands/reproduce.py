@@ -24,8 +24,8 @@ EXAMPLES = examples(
     "dumbbell reproduce --list",
     "dumbbell reproduce rebbr/fig1 --quick  # seconds: does everything work?",
     "dumbbell reproduce zhang --out out/zhang",
-    "dumbbell reproduce kato/heatmap --swap ns3-3-40=cubic  # do the claims notice?",
-    "dumbbell reproduce ./my-study                         # a folder of your own",
+    "dumbbell reproduce kato/heatmap --swap ns3-3-40=cubic  # who notices?",
+    "dumbbell reproduce ./my-study                          # your own folder",
 )
 
 
