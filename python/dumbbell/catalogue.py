@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from functools import cache
 from typing import Any
 
 from dumbbell import _core
+from dumbbell.meant import meant
 from dumbbell.tables import Table
 
 
@@ -47,8 +47,7 @@ def find(name: str) -> dict[str, Any]:
     known = {entry["exact_name"]: entry for entry in entries()} | {entry["name"]: entry for entry in entries()}
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    remedy = f"did you mean `{near[0]}`?" if near else "see `dumbbell cc list`"
+    remedy = meant(name, known) or "see `dumbbell cc list`"
     raise UnknownAlgorithmError(f"unknown algorithm `{name}`; {remedy}")
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import hashlib
 import importlib.util
 import inspect
@@ -27,6 +26,7 @@ from typing import Any, ClassVar, NoReturn, get_origin
 
 from dumbbell import _core
 from dumbbell.contract import Parameter, Random
+from dumbbell.meant import meant
 
 SIMPLE: Mapping[str, tuple[str, ...]] = {
     "on_start": ("conn",),
@@ -216,8 +216,7 @@ def _hint(error: BaseException) -> str:
     if words is None:
         return ""
     known = [name for name in dir(getattr(_core, words[1])) if not name.startswith("_")]
-    near = difflib.get_close_matches(words[2], known, n=1)
-    return f"; did you mean `{near[0]}`?" if near else f"; it has {', '.join(known)}"
+    return "; " + (meant(words[2], known) or f"it has {', '.join(known)}")
 
 
 # -- finding ----------------------------------------------------------------------------------------------------------
@@ -239,9 +238,8 @@ def load(text: str, folder: str) -> Algorithm:
     path = Path(folder, file)
     if not path.is_file():
         beside = sorted(other.name for other in path.parent.glob("*.py")) if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, beside, n=1)
         relative = ", relative to the experiment file" if not Path(file).is_absolute() else ""
-        _refuse(f"there is no file `{file}`{relative}", f"did you mean `{near[0]}`?" if near else f"looked for {path}")
+        _refuse(f"there is no file `{file}`{relative}", meant(path.name, beside) or f"looked for {path}")
     path = path.resolve()
     source = path.read_bytes()
     with _lock:
@@ -255,9 +253,8 @@ def load(text: str, folder: str) -> Algorithm:
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is None:
-        near = difflib.get_close_matches(name, classes, n=1)
         there = f"it has {', '.join(classes)}" if classes else "it has no class"
-        _refuse(f"`{file}` has no class `{name}`", f"did you mean `{near[0]}`? {there}" if near else there)
+        _refuse(f"`{file}` has no class `{name}`", f"{meant(name, classes)} {there}".strip())
     if not isinstance(found, type):
         _refuse(f"`{text}` is {_kind(found)}, not a class", "an algorithm is a class: each flow has an object of it")
     files = [path, *_beside(path)]
@@ -541,13 +538,10 @@ def _hooks_of(cls: type, name: str) -> list[str]:
             _check_hook(cls, name, attribute, static)
             found.append(attribute)
         elif isinstance(static, types.FunctionType):
-            near = difflib.get_close_matches(attribute, HOOKS, n=1, cutoff=0.75)
+            near = meant(attribute, HOOKS, cutoff=0.75)
             if near or attribute.startswith("on_"):
-                _refuse(
-                    f"`{name}.{attribute}` is never called",
-                    (f"did you mean `{near[0]}`? " if near else "")
-                    + f"Hooks are {', '.join(HOOKS)}; a method for yourself begins with an underscore",
-                )
+                hooks = f"Hooks are {', '.join(HOOKS)}; a method for yourself begins with an underscore"
+                _refuse(f"`{name}.{attribute}` is never called", f"{near} {hooks}".strip())
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 from dumbbell import _core
 from dumbbell.check.expressions import CONSTANTS, DURATION, FLOW, TEXTS, Expression, ExpressionError
 from dumbbell.check.table import Table, files_of, read_parts
+from dumbbell.meant import meant
 
 SETS = ("bbr3", "rfc9438", "rfc5681", "rfc9002", "hystart++")
 """Sets of cases that come with the package."""
@@ -134,8 +134,7 @@ def find(name: str) -> list[Case]:
         ValueError: There is none of that name.
     """
     if name not in SETS:
-        near = difflib.get_close_matches(name, SETS, n=1)
-        remedy = f"did you mean `{near[0]}`?" if near else f"choose among {', '.join(SETS)}"
+        remedy = meant(name, SETS) or f"choose among {', '.join(SETS)}"
         raise ValueError(f"there is no set `{name}`; {remedy}")
     return read_folder(Path(__file__).parent / "cases" / name)
 
@@ -372,8 +371,7 @@ class CaseTable(Table):
     def _known(self, key: str, name: str, known: Sequence[str]) -> None:
         """Refuses a column that there is not; an algorithm has its own, ``cc_NAME``."""
         if name not in known and not name.startswith("cc_"):
-            near = difflib.get_close_matches(name, known, n=1)
-            remedy = f"did you mean `{near[0]}`?" if near else "`dumbbell columns` names all"
+            remedy = meant(name, known) or "`dumbbell columns` names all"
             self.refuse(key, f"there is no column `{name}`; {remedy}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from dumbbell.check.quantities import SERIES, TRANSFERS, Judgement, Quantity
 from dumbbell.check.subject import SUBJECT, put_subject, senders
 from dumbbell.check.table import Table, files_of, read_parts
 from dumbbell.experiment import toml
+from dumbbell.meant import meant
 
 BASELINES = ("reno", "cubic")
 """Who is examined beside it."""
@@ -215,9 +215,8 @@ class _Table(Table):
             )
             known_columns = [one for kind in kinds for one in columns[kind]]
             if column not in known_columns:
-                near = difflib.get_close_matches(column, known_columns, n=1)
-                meant = f"did you mean `{near[0]}`?" if near else "`dumbbell columns` names all"
-                self.refuse(key, f"there is no column `{column}` of {' or '.join(kinds)}; {meant}")
+                remedy = meant(column, known_columns) or "`dumbbell columns` names all"
+                self.refuse(key, f"there is no column `{column}` of {' or '.join(kinds)}; {remedy}")
 
 
 @cache

@@ -7,7 +7,6 @@ place of its own keys to have it, too, and what must be seen. An exhibit may nam
 from __future__ import annotations
 
 import copy
-import difflib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from dumbbell.check.conform import INTERVAL, Row, document_of, examine
 from dumbbell.check.judge import Observed
 from dumbbell.check.subject import subject
 from dumbbell.check.table import files_of, read_parts
+from dumbbell.meant import meant
 
 WORD = "museum"
 """The line of a file below which it is an exhibit."""
@@ -150,8 +150,7 @@ def museum(
     there = {one.name: one for one in read_exhibits(exhibits)}
     for name in names:
         if name not in there:
-            near = difflib.get_close_matches(name, there, n=1)
-            remedy = f"did you mean `{near[0]}`?" if near else f"choose among {', '.join(there)}"
+            remedy = meant(name, there) or f"choose among {', '.join(there)}"
             raise ValueError(f"there is no exhibit `{name}`; {remedy}")
     chosen = [one for name, one in there.items() if not names or name in names]
     seen: dict[int, Observed] = {}

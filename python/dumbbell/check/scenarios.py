@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import json
 import math
 import re
@@ -20,6 +19,7 @@ from dumbbell.check.quantities import Quantity, measured
 from dumbbell.check.subject import SUBJECT, put_subject, senders
 from dumbbell.check.table import files_of
 from dumbbell.fairness import jain
+from dumbbell.meant import meant
 from dumbbell.printable import one_line
 
 if TYPE_CHECKING:
@@ -131,8 +131,7 @@ def choose(scenarios: Sequence[Scenario], names: Sequence[str]) -> list[Scenario
 
 def hint(word: str, known: Sequence[str]) -> str:
     """What could have been meant by a word."""
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
+    return meant(word, known) or f"there are {', '.join(known)}"
 
 
 def _name(file: Path) -> str:

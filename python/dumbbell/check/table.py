@@ -5,7 +5,6 @@ Values are read with their keys, so that what is wrong is told with file, key an
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dumbbell import _core, experiment
+from dumbbell.meant import meant
 from dumbbell.printable import one_line
 
 if TYPE_CHECKING:
@@ -101,13 +101,8 @@ class Table:
         """Refuses keys that are not among these."""
         for key in self.values:
             if key not in keys:
-                near = difflib.get_close_matches(key, keys, n=1)
-                self.refuse(
-                    key,
-                    f"there is no such key; did you mean `{near[0]}`?"
-                    if near
-                    else f"there is no such key; keys here are {', '.join(keys)}",
-                )
+                remedy = meant(key, keys) or f"keys here are {', '.join(keys)}"
+                self.refuse(key, f"there is no such key; {remedy}")
 
     def needed(self, key: str) -> Any:
         """The value of a key that must be there."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import enum
 import inspect
 import math
@@ -16,6 +15,7 @@ from dumbbell import _core
 from dumbbell.compiled.faults import Site
 from dumbbell.compiled.slots import Refused, Slot, article
 from dumbbell.compiled.source import definition
+from dumbbell.meant import meant
 
 if TYPE_CHECKING:
     from dumbbell.compiled.translate import Translator
@@ -193,9 +193,8 @@ class Expressions:
         if static is not MISSING:
             return self._constant(node, static, ast.unparse(node))
         if name not in ATTRIBUTES:
-            near = difflib.get_close_matches(name, ATTRIBUTES, n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            self._refuse(node, f"`{ast.unparse(node)}` cannot be compiled: no connection, ACK or loss has it{hint}")
+            reason = "; ".join(filter(None, ["no connection, ACK or loss has it", meant(name, ATTRIBUTES)]))
+            self._refuse(node, f"`{ast.unparse(node)}` cannot be compiled: {reason}")
         if name in ("slow_start", "cong_avoid_ai", "random"):
             self._refuse(node, f"`{ast.unparse(node)}` can only be called")
         getter = "cwnd_as_float" if name == "cwnd" and self._of.cwnd_is_float else f"get_{name}"

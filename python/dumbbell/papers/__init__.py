@@ -7,11 +7,11 @@ claim from what it measured. ``docs/papers.md`` says how to add one.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from typing import Any
 
+from dumbbell.meant import meant
 from dumbbell.papers.model import (
     Cell,
     Claim,
@@ -91,8 +91,5 @@ def find(name: str) -> tuple[Study, list[Part[Any]]]:
     elif (place := outside.split(name)) is not None:
         return outside.chosen(*place)
     known = [*NAMES, *(f"{study.name}/{part.name}" for study in studies() for part in study.parts)]
-    near = difflib.get_close_matches(name, known, n=1)
-    remedy = f"did you mean `{near[0]}`? " if near else ""
-    raise UnknownStudyError(
-        f"unknown study `{name}`\n  help: {remedy}there are {', '.join(known)}, and any folder: ./mine"
-    )
+    remedy = " ".join(filter(None, [meant(name, known), f"there are {', '.join(known)}, and any folder: ./mine"]))
+    raise UnknownStudyError(f"unknown study `{name}`\n  help: {remedy}")

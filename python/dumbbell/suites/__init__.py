@@ -6,8 +6,7 @@ several seeds, what is measured of the runs goes into a table, and goodput again
 
 from __future__ import annotations
 
-import difflib
-
+from dumbbell.meant import meant
 from dumbbell.suites.model import Choice, Part, Suite
 
 __all__ = ["NAMES", "Choice", "Part", "Suite", "UnknownSuiteError", "find", "suites"]
@@ -31,9 +30,8 @@ def find(name: str) -> tuple[Suite, list[Part]]:
     suite_name, _, part_name = name.strip("/").partition("/")
     known = {suite.name: suite for suite in suites()}
     if suite_name not in known:
-        near = difflib.get_close_matches(suite_name, known, n=1)
-        meant = f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(known)}"
-        raise UnknownSuiteError(f"there is no suite `{suite_name}`{meant}")
+        remedy = meant(suite_name, known) or f"there are {', '.join(known)}"
+        raise UnknownSuiteError(f"there is no suite `{suite_name}`; {remedy}")
     suite = known[suite_name]
     if not part_name:
         return suite, list(suite.parts)
