@@ -57,37 +57,20 @@ pub fn limit(known: &Known<'_>) -> Limit {
 mod tests {
     use super::*;
 
-    const BEFORE: TcpInfo = TcpInfo {
-        ca_state: 0,
-        unacked: 0,
-        sacked: 0,
-        lost: 0,
-        retrans: 0,
-        last_data_sent_ms: 0,
-        last_ack_ms: 0,
-        rtt_us: 40_000,
-        ssthresh: 10,
-        cwnd: 20,
-        total_retrans: 0,
-        pacing_rate: 0,
-        notsent_bytes: 0,
-        min_rtt_us: 40_000,
-        data_segs_out: 0,
-        delivery_rate: 0,
-        busy_us: 0,
-        rwnd_limited_us: 0,
-        sndbuf_limited_us: 0,
-        delivered: 0,
-        dsack_dups: 0,
-        total_rto: None,
-    };
+    /// A connection of 40 ms with a window of 20 segments, in congestion avoidance.
+    fn before() -> TcpInfo {
+        TcpInfo { rtt_us: 40_000, min_rtt_us: 40_000, ssthresh: 10, cwnd: 20, ..TcpInfo::default() }
+    }
+
     /// Ten milliseconds later: busy, with a full window.
-    const BUSY: TcpInfo = TcpInfo { busy_us: 10_000, unacked: 20, notsent_bytes: 9_000, ..BEFORE };
+    fn busy() -> TcpInfo {
+        TcpInfo { busy_us: 10_000, unacked: 20, notsent_bytes: 9_000, ..before() }
+    }
 
     fn name(info: TcpInfo, mode: &'static str, is_full: bool) -> &'static str {
         let interval = Duration::from_millis(10);
         limit(&Known {
-            before: &BEFORE,
+            before: &before(),
             info: &info,
             interval,
             mode,
@@ -100,18 +83,19 @@ mod tests {
 
     #[test]
     fn what_held_the_connection_for_most_of_the_time_is_named() {
-        assert_eq!(name(TcpInfo { rwnd_limited_us: 6_000, ..BUSY }, "", true), "receive_window");
-        assert_eq!(name(TcpInfo { sndbuf_limited_us: 6_000, ..BUSY }, "", true), "send_buffer");
-        assert_eq!(name(TcpInfo { busy_us: 4_000, ..BUSY }, "", true), "application");
-        assert_eq!(name(TcpInfo { rwnd_limited_us: 4_000, ..BUSY }, "", false), "cwnd");
+        assert_eq!(name(TcpInfo { rwnd_limited_us: 6_000, ..busy() }, "", true), "receive_window");
+        assert_eq!(name(TcpInfo { sndbuf_limited_us: 6_000, ..busy() }, "", true), "send_buffer");
+        assert_eq!(name(TcpInfo { busy_us: 4_000, ..busy() }, "", true), "application");
+        assert_eq!(name(TcpInfo { rwnd_limited_us: 4_000, ..busy() }, "", false), "cwnd");
     }
 
     #[test]
     fn an_application_that_writes_waits_for_the_send_buffer() {
-        let info = TcpInfo { notsent_bytes: 0, ..BUSY };
+        let info = TcpInfo { notsent_bytes: 0, ..busy() };
         let interval = Duration::from_millis(10);
+        let before = before();
         let known = |is_writing| Known {
-            before: &BEFORE,
+            before: &before,
             info: &info,
             interval,
             mode: "",
@@ -124,14 +108,14 @@ mod tests {
 
     #[test]
     fn the_rest_follows_from_the_state() {
-        assert_eq!(name(TcpInfo { ca_state: 3, ..BUSY }, "", true), "recovery");
-        assert_eq!(name(TcpInfo { ca_state: 4, ..BUSY }, "", true), "timeout");
-        assert_eq!(name(TcpInfo { last_ack_ms: 90, last_data_sent_ms: 90, ..BUSY }, "", true), "timeout");
-        assert_eq!(name(TcpInfo { last_ack_ms: 90, ..BUSY }, "", false), "cwnd");
-        assert_eq!(name(TcpInfo { notsent_bytes: 0, ..BUSY }, "", false), "application");
-        assert_eq!(name(TcpInfo { ssthresh: 99, ..BUSY }, "", false), "slow_start");
-        assert_eq!(name(BUSY, "", true), "link");
-        assert_eq!(name(TcpInfo { unacked: 12, ..BUSY }, "probe_bw", false), "pacing");
-        assert_eq!(name(TcpInfo { unacked: 12, ..BUSY }, "probe_rtt", true), "probe_rtt");
+        assert_eq!(name(TcpInfo { ca_state: 3, ..busy() }, "", true), "recovery");
+        assert_eq!(name(TcpInfo { ca_state: 4, ..busy() }, "", true), "timeout");
+        assert_eq!(name(TcpInfo { last_ack_ms: 90, last_data_sent_ms: 90, ..busy() }, "", true), "timeout");
+        assert_eq!(name(TcpInfo { last_ack_ms: 90, ..busy() }, "", false), "cwnd");
+        assert_eq!(name(TcpInfo { notsent_bytes: 0, ..busy() }, "", false), "application");
+        assert_eq!(name(TcpInfo { ssthresh: 99, ..busy() }, "", false), "slow_start");
+        assert_eq!(name(busy(), "", true), "link");
+        assert_eq!(name(TcpInfo { unacked: 12, ..busy() }, "probe_bw", false), "pacing");
+        assert_eq!(name(TcpInfo { unacked: 12, ..busy() }, "probe_rtt", true), "probe_rtt");
     }
 }

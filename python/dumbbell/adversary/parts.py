@@ -113,7 +113,6 @@ class Bursts:
 
     def even(self) -> Bursts:
         """A packet at a time, in one flow."""
-        # A packet at a time; of connections, which are then one.
         return replace(self, packets=1, period_s=self.period_s / self.together, rate_bps=None)
 
     def simpler(self) -> Iterator[Bursts]:

@@ -16,9 +16,9 @@ def written(document: Mapping[str, Any], said: Sequence[str]) -> str:
     """The file of an experiment, with what is said of it above."""
     lines = [f"# {line}" for line in said]
     lines.append("")
-    lines += [_pair(key, value) for key, value in document.items() if not _is_table(key, value)]
+    lines += [_pair(key, value) for key, value in document.items() if not _is_table(value)]
     for key, value in document.items():
-        if not _is_table(key, value):
+        if not _is_table(value):
             continue
         for table in value if isinstance(value, list) else [value]:
             lines += ["", f"[[{_key(key)}]]" if isinstance(value, list) else f"[{_key(key)}]"]
@@ -26,7 +26,7 @@ def written(document: Mapping[str, Any], said: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _is_table(key: str, value: Any) -> bool:
+def _is_table(value: Any) -> bool:
     """Whether something stands below a line of its own."""
     return isinstance(value, Mapping) or (isinstance(value, list) and all(isinstance(one, Mapping) for one in value))
 

@@ -29,8 +29,10 @@ def swapped(
     Raises:
         ScenarioError: There is no algorithm or preset of a new name.
     """
+    if not swaps:
+        return list(points), Counter()
     known = presets(files)
-    names = known.keys() | {entry["name"] for entry in catalogue.entries()} if swaps else set()
+    names = known.keys() | {entry["name"] for entry in catalogue.entries()}
     swaps = {old: new for old, new in swaps.items() if old in names}
     if not swaps:
         return list(points), Counter()

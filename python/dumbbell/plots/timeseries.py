@@ -50,7 +50,7 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",), title: str
     Several runs of the same path lie over each other; ``names``, one a run, tell flows of the same label apart. Where
     the bottleneck's rate changes, an area behind the rates shows it.
     """
-    lines = _lines(results, names, OVERVIEW)
+    lines = _lines(results, names, OVERVIEW, _LIMIT)
     heights = _heights(lines)
     with fitted(7.2, 8.2 + 0.4 * len(heights[4:]), panels=len(heights)) as figure:
         column = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
@@ -61,7 +61,7 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",), title: str
 
 def overviews(results: Sequence[Result], names: Sequence[str], title: str = "") -> Picture:
     """Such pictures beside each other, a column a run, since each run has a link of its own; axes are shared."""
-    lines = [_lines([result], [""], OVERVIEW) for result in results]
+    lines = [_lines([result], [""], OVERVIEW, _LIMIT) for result in results]
     flows = looks([(line.algorithm, line.label) for own in lines for line in own])
     lines = [[replace(line, look=flows[line.algorithm, line.label]) for line in own] for own in lines]
     heights = max((_heights(own) for own in lines), key=len)
@@ -219,7 +219,8 @@ def _check_column(result: Result, column: str) -> None:
         raise ValueError(f"no column {column!r} in series{meant}\n  help: there are {', '.join(columns)}")
 
 
-def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[str]) -> list[_Line]:
+def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[str], *perhaps: str) -> list[_Line]:
+    """A line a flow, with these columns, and those of ``perhaps`` that its results have."""
     flows_of = [
         [
             (cc, caption(", ".join(filter(None, (named(cc, label), name)))))
@@ -232,8 +233,8 @@ def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[st
     for result, flows in zip(results, flows_of, strict=True):
         if not len(result.series):
             raise ValueError("this run recorded no time series; set record.series = true in the experiment")
-        extra = [_LIMIT] if columns is OVERVIEW and _LIMIT in result.series.columns else []
-        parts = by_flow(result, ("t_s", *columns, *extra))
+        there = [column for column in perhaps if column in result.series.columns]
+        parts = by_flow(result, ("t_s", *columns, *there))
         lines += [_Line(*kind, chosen[kind], until_the_end(part)) for kind, part in zip(flows, parts, strict=True)]
     return lines
 
