@@ -17,7 +17,7 @@ lets your shell complete commands, options and values. Standard output has resul
 | exit status | means |
 |---|---|
 | 0 | done; a claim of a study that does not hold is a result |
-| 1 | an examined algorithm fails a case of `dumbbell check` |
+| 1 | `dumbbell check`: a case fails, a regression is shown, or a check of the museum misses its mistake |
 | 2 | wrong input, or output that cannot be written: a message, nothing written |
 | 3 | the machine disturbed a run on the kernel, which is kept aside under `void` |
 | 130 | interrupted |
