@@ -54,12 +54,17 @@ class Figure:
     def near(self, label: str) -> tuple[int, int]:
         """At how many points ours are near the published, and of how many."""
         found = [
-            1 / NEAR[label] <= one <= NEAR[label]
+            is_near(label, one)
             for (_, case), of in self.quotients(label).items()
             if label == CUBIC or case != SLOWEST
             for one in of.values()
         ]
         return sum(found), len(found)
+
+
+def is_near(label: str, ours_over_published: float) -> bool:
+    """Whether a quotient is near enough for a flow of this label."""
+    return 1 / NEAR[label] <= ours_over_published <= NEAR[label]
 
 
 def measured(fig1: Ran, fig2: Ran, fig3: Ran, fig4: Ran, endless: Ran) -> Figure:
@@ -77,7 +82,7 @@ def near(figure: Figure) -> Grid:
     def count(label: str) -> Callable[[tuple[str, str]], Cell]:
         def of(at: tuple[str, str]) -> Cell:
             values = found[label][at].values()
-            return f"{sum(1 / NEAR[label] <= one <= NEAR[label] for one in values)} of {len(values)}"
+            return f"{sum(is_near(label, one) for one in values)} of {len(values)}"
 
         return of
 
