@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ import load
 from dumbbell import Result, cli, papers
 from dumbbell import run as run_experiment
 from dumbbell.papers.output import SCHEMA
+
+# A shell's background job ignores SIGINT, and what it starts inherits that: a test's interrupt would do nothing.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 EXPERIMENT = """\
 duration = "4s"
