@@ -159,6 +159,12 @@ pub trait Controller: Any + Send {
         Needs::NONE
     }
 
+    /// The transport, by name, that has this controller in itself and is the only one that can use it. What is here only
+    /// stands for it, and is called for nothing.
+    fn belongs_to(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether this controller asks the sender to pace.
     fn wants_pacing(&self) -> bool {
         false

@@ -562,7 +562,9 @@ fn run_error(error: dumbbell_sim::RunError) -> PyErr {
     use dumbbell_sim::RunError as Error;
     match error {
         Error::Cancelled => RunCancelled::new_err(error.to_string()),
-        Error::Memory(_) | Error::Series(_) | Error::Controller { .. } => RunError::new_err(error.to_string()),
+        Error::Memory(_) | Error::Series(_) | Error::Controller { .. } | Error::Connection { .. } => {
+            RunError::new_err(error.to_string())
+        }
         Error::Way(_) | Error::NoSuchLink(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

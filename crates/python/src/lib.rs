@@ -141,7 +141,7 @@ fn toml_as_json(text: &str) -> PyResult<String> {
 /// The JSON Schema of experiment files.
 #[pyfunction]
 fn schema() -> String {
-    dumbbell_scenario::json_schema()
+    dumbbell_scenario::json_schema_with(&own::KNOWN)
 }
 
 /// The pages of the reference that list parameters, by name, in Markdown.
@@ -154,7 +154,7 @@ fn reference() -> Vec<(&'static str, String)> {
 /// JSON Schema with default, meaning and source of each.
 #[pyfunction]
 fn algorithms() -> String {
-    dumbbell_cc_family::catalog().describe().to_string()
+    own::KNOWN.describe().to_string()
 }
 
 /// The contract of algorithms in libraries: `dumbbell_cc.h`, and what takes its place in Rust.

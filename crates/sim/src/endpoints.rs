@@ -1,6 +1,6 @@
 //! The two ends of a flow, over the transport that the scenario chose.
 
-use dumbbell_cc::Controller;
+use dumbbell_cc::{Controller, Fault};
 use dumbbell_path::{Ecn, Schedule};
 use dumbbell_transport::{
     Act, Endpoint, FrameCounts, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, Steer,
@@ -23,8 +23,13 @@ pub(crate) struct Ends {
 }
 
 impl Endpoints {
-    /// Endpoints without a connection. A controller that needs congestion marks gets them.
-    pub fn new(config: &Arc<TransportConfig>, controller: Box<dyn Controller>) -> Endpoints {
+    /// Endpoints without a connection. A controller that needs congestion marks gets them. What endpoints draw by chance
+    /// comes from `seed`.
+    pub fn new(
+        config: &Arc<TransportConfig>,
+        controller: Box<dyn Controller>,
+        seed: impl FnOnce() -> u64,
+    ) -> Endpoints {
         let wanted = controller.ecn();
         let ecn = config.ecn.with(wanted);
         let config = match ecn == config.ecn {
@@ -42,6 +47,7 @@ impl Endpoints {
             Protocol::Udp => Endpoints::of(udp::endpoints(mss)),
             Protocol::Probe => Endpoints::of(probe::endpoints(&config.probe, mss)),
             Protocol::RealTime => Endpoints::of(real_time::endpoints(&config.real_time, mss, ecn.codepoint(wanted))),
+            Protocol::Library(library) => Endpoints::of(library.endpoints(&config, controller, seed())),
         }
     }
 
@@ -167,6 +173,25 @@ impl Endpoints {
             Endpoints::Tcp { sender, .. } => *sender.stats(),
             Endpoints::Other(ends) => ends.near.report().sent.copied().unwrap_or_default(),
         }
+    }
+
+    /// Whether expiries of timers, probes and duplicates are unknown.
+    pub fn hides_timers(&self) -> bool {
+        matches!(self, Endpoints::Other(ends) if ends.near.report().hides_timers)
+    }
+
+    /// Why an end itself cannot go on.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Endpoints::Tcp { .. } => None,
+            Endpoints::Other(ends) => ends.near.report().fault.or(ends.far.report().fault),
+        }
+    }
+
+    /// Whether an end, or the controller, may ever be unable to go on.
+    pub fn may_fail(&self) -> bool {
+        let has_hook = self.sending().is_some_and(|sending| sending.controller.hooks().fault);
+        has_hook || matches!(self, Endpoints::Other(ends) if ends.near.report().may_fail)
     }
 
     /// Packets that the near end knows or takes to be lost.

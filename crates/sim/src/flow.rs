@@ -7,7 +7,7 @@ use crate::streams::Deliveries;
 use dumbbell_cc::Controller;
 use dumbbell_network::Entry;
 use dumbbell_path::{Port, Schedule, Train};
-use dumbbell_results::{FlowCounts, Histogram};
+use dumbbell_results::{FlowCounts, Histogram, UNKNOWN};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::SetUp;
 use dumbbell_units::{Duration, Time};
@@ -164,8 +164,14 @@ struct Paced {
 }
 
 impl Flow {
-    /// A flow that waits for its `start`.
-    pub fn new(spec: &Spec, controller: Box<dyn Controller>, start: Time, bottleneck: Entry) -> Flow {
+    /// A flow that waits for its `start`; what its endpoints draw by chance comes from `seed`.
+    pub fn new(
+        spec: &Spec,
+        controller: Box<dyn Controller>,
+        start: Time,
+        bottleneck: Entry,
+        seed: impl FnOnce() -> u64,
+    ) -> Flow {
         let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
         let unwritten = match (&spec.app_schedule, spec.app_rate) {
             (Some(schedule), _) => {
@@ -187,7 +193,7 @@ impl Flow {
                 }))
             }
         };
-        let mut ends = Endpoints::new(&spec.transport, controller);
+        let mut ends = Endpoints::new(&spec.transport, controller, seed);
         if let Some(schedule) = &spec.read_schedule {
             ends.set_reader(schedule);
         }
@@ -222,16 +228,17 @@ impl Flow {
         let sender = self.ends.sent();
         let receiver = self.ends.received();
         let frames = self.ends.frames();
+        let unless_hidden = |count| if self.ends.hides_timers() { UNKNOWN } else { count };
         FlowCounts {
             sent: sender.sent_segments,
             retransmits: sender.retransmitted_segments,
             lost: self.ends.lost(),
             network_drops: self.traffic.drops,
-            rtos: sender.rto_count,
+            rtos: unless_hidden(sender.rto_count),
             spurious_losses: sender.spurious(),
-            probes: sender.probe_count,
+            probes: unless_hidden(sender.probe_count),
             undos: sender.undo_count,
-            duplicates: receiver.duplicate_segments,
+            duplicates: unless_hidden(receiver.duplicate_segments),
             acks: receiver.acks_sent,
             arrived: receiver.arrived_segments,
             delivered_bytes: receiver.delivered_bytes,

@@ -92,6 +92,20 @@ pub enum RunError {
         /// What went wrong, in the controller's words.
         message: String,
     },
+    /// A connection could not go on.
+    #[error("the connection of flow {flow} (`{label}`, {protocol}) failed at {at}: {message}")]
+    Connection {
+        /// Index of the flow.
+        flow: usize,
+        /// Its label.
+        label: String,
+        /// What it speaks.
+        protocol: &'static str,
+        /// Simulated time.
+        at: Time,
+        /// What went wrong, and what would help.
+        message: String,
+    },
     /// A flow has a way that cannot be taken; validation should have caught it.
     #[error(transparent)]
     Way(#[from] WayError),

@@ -1,5 +1,6 @@
 //! Every constant of the endpoints that somebody may want to change, with Linux 6.18's defaults.
 
+use crate::library::registered;
 use crate::probe::ProbeConfig;
 use crate::protocol::Protocol;
 use crate::quic::QuicConfig;
@@ -9,7 +10,7 @@ use dumbbell_parameters::{Parameter, Problem, check, declared};
 use dumbbell_units::{Bytes, Duration, as_bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
 /// Parameters of one connection's endpoints. Defaults are Linux 6.18 with timestamps over IPv4.
@@ -207,6 +208,10 @@ pub struct TransportConfig {
     pub probe: ProbeConfig,
     /// Parameters that only calls have.
     pub real_time: RealTimeConfig,
+    /// Parameters that only the endpoints of a library have.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schemars(skip)]
+    pub library: Map<String, Value>,
 }
 
 /// How losses are found with selective acknowledgements.
@@ -389,6 +394,7 @@ impl Default for TransportConfig {
             quic: QuicConfig::default(),
             probe: ProbeConfig::default(),
             real_time: RealTimeConfig::default(),
+            library: Map::new(),
         }
     }
 }
@@ -414,6 +420,19 @@ impl TransportConfig {
             problems.push(Problem::value("rtt_samples", message, "allowed without timestamps: `\"linux\"`"));
         }
         problems.extend(self.quic.check_memory(self.pacing));
+        match self.protocol {
+            Protocol::Library(library) => problems.extend(library.check(self)),
+            _ if self.library.is_empty() => {}
+            own => {
+                let message = format!("`library` means nothing over \"{}\"", own.name());
+                let known: Vec<&str> = registered().into_iter().map(|library| library.name()).collect();
+                let help = match &known[..] {
+                    [] => "leave it out".to_owned(),
+                    names => format!("it belongs to the transports {}", names.join(", ")),
+                };
+                problems.push(Problem::key("library", message, help));
+            }
+        }
         problems
     }
 }

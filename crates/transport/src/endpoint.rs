@@ -14,7 +14,7 @@
 //! their own instead of bytes, because most packets of most experiments are theirs.
 
 use crate::{Held, ReceiverStats, SenderStats};
-use dumbbell_cc_contract::{Control, Controller, RateSample, View};
+use dumbbell_cc_contract::{Control, Controller, Fault, RateSample, View};
 use dumbbell_units::{Duration, Ecn, Time};
 
 /// A packet that an end puts on the wire, besides its payload.
@@ -188,6 +188,12 @@ pub struct Report<'e> {
     pub is_connectionless: bool,
     /// Bytes of memory that packets in flight [claim](dumbbell_units::claimed).
     pub memory: u64,
+    /// Nobody hears of expiries of its timers, of probes, and of what arrives twice: these counts are unknown, not zero.
+    pub hides_timers: bool,
+    /// Why it cannot go on.
+    pub fault: Option<&'e Fault>,
+    /// Whether there may ever be such a fault. It is asked for once.
+    pub may_fail: bool,
 }
 
 /// What somebody outside of a run says to a controller at an instant: it reads the connection, and may change what the

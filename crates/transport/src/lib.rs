@@ -10,6 +10,7 @@
 mod config;
 mod ecn;
 mod endpoint;
+pub mod library;
 mod limit;
 pub mod probe;
 mod protocol;

@@ -5,13 +5,15 @@
 use crate::SendBufferSize;
 use crate::config::{ControllerRtt, Pacing, RttSamples, TransportConfig};
 use crate::ecn::EcnUse;
+use crate::library::{Library, protocols};
 use crate::quic::QuicConfig;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How data is numbered, acknowledged and repaired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Linux's TCP.
     #[default]
@@ -24,9 +26,31 @@ pub enum Protocol {
     Probe,
     /// A call: frames from an encoder whose rate follows the network (RFC 8698).
     RealTime,
+    /// What a crate outside brings.
+    #[schemars(skip)]
+    Library(Library),
+}
+
+impl Serialize for Protocol {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Protocol {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Protocol, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let own = Protocol::OWN.into_iter().find(|protocol| protocol.name() == name);
+        let found = own.or_else(|| Library::find(&name).map(Protocol::Library));
+        found.ok_or_else(|| D::Error::unknown_variant(&name, protocols()))
+    }
 }
 
 impl Protocol {
+    /// Those whose endpoints are here.
+    pub(crate) const OWN: [Protocol; 5] =
+        [Protocol::Tcp, Protocol::Quic, Protocol::Udp, Protocol::Probe, Protocol::RealTime];
+
     /// Whether a congestion controller governs the sender.
     pub fn is_controlled(self) -> bool {
         self.why_uncontrolled().is_none()
@@ -70,7 +94,7 @@ impl Protocol {
     /// Why no congestion controller governs it, and what decides how fast it sends instead; `None` where one does.
     pub fn why_uncontrolled(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Protocol::Tcp | Protocol::Quic => None,
+            Protocol::Tcp | Protocol::Quic | Protocol::Library(_) => None,
             Protocol::Udp => Some((
                 "datagrams over UDP have no congestion controller",
                 "the application's `rate` is how fast they leave",
@@ -93,12 +117,13 @@ impl Protocol {
             Protocol::Udp => "udp",
             Protocol::Probe => "probe",
             Protocol::RealTime => "real-time",
+            Protocol::Library(library) => library.name(),
         }
     }
 }
 
 impl TransportConfig {
-    /// Names of the ready-made endpoints of [`TransportConfig::profile`].
+    /// Names of the ready-made endpoints of [`TransportConfig::built_in`].
     pub const PROFILES: [&str; 7] = ["tcp", "linux-host", "quic", "dqc", "udp", "probe", "real-time"];
     /// Bytes of IP and TCP headers without options.
     const TCP_HEADER: u32 = 40;
@@ -107,11 +132,17 @@ impl TransportConfig {
     /// Bytes of the option of accurate ECN with its three counters, padding included.
     const MARKS_OPTION: u32 = 12;
 
+    /// Ready-made endpoints by name: [those that are here](Self::built_in), or those of a
+    /// [registered](crate::library::register) transport.
+    pub fn profile(name: &str) -> Option<TransportConfig> {
+        TransportConfig::built_in(name).or_else(|| Library::find(name).map(|library| library.profile()))
+    }
+
     /// Ready-made endpoints: `tcp` (Linux 6.18 with ample buffers and a fine clock), `linux-host` (the same with the
     /// buffers of its hosts, which size themselves, and the clock of most distributions), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study:
     /// an ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds), `udp`
     /// (datagrams that nobody acknowledges), `probe` (datagrams that are sent back) and `real-time` (a call).
-    pub fn profile(name: &str) -> Option<TransportConfig> {
+    pub fn built_in(name: &str) -> Option<TransportConfig> {
         let quic =
             TransportConfig { protocol: Protocol::Quic, mss: 1350, pacing: Pacing::On, ..TransportConfig::default() };
         match name {
@@ -166,7 +197,7 @@ impl TransportConfig {
     /// Payload of the largest data packet in bytes.
     pub fn largest_payload(&self) -> u32 {
         match self.protocol {
-            Protocol::Tcp | Protocol::Udp | Protocol::Probe | Protocol::RealTime => self.mss,
+            Protocol::Tcp | Protocol::Udp | Protocol::Probe | Protocol::RealTime | Protocol::Library(_) => self.mss,
             Protocol::Quic => self.quic.packet_sizes.iter().map(|&size| u32::from(size)).max().unwrap_or(self.mss),
         }
     }
@@ -181,7 +212,7 @@ impl TransportConfig {
         match self.protocol {
             Protocol::Tcp => TransportConfig::TCP_HEADER + self.timestamp_option(),
             Protocol::Quic => u32::from(crate::quic::PACKET_OVERHEAD),
-            Protocol::Udp | Protocol::Probe => u32::from(crate::udp::HEADER),
+            Protocol::Udp | Protocol::Probe | Protocol::Library(_) => u32::from(crate::udp::HEADER),
             Protocol::RealTime => u32::from(crate::real_time::HEADER),
         }
     }
@@ -205,7 +236,7 @@ impl TransportConfig {
             Protocol::Quic => self.quic.clock_resolution.as_micros(),
             Protocol::Tcp if self.rtt_samples != RttSamples::Linux => 1_000,
             Protocol::Tcp if self.controller_rtt == ControllerRtt::Smoothed => 1_000,
-            Protocol::Tcp | Protocol::Udp | Protocol::Probe | Protocol::RealTime => 1,
+            _ => 1,
         };
         step_us.max(1)
     }

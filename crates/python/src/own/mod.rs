@@ -23,6 +23,8 @@ use std::sync::{Arc, LazyLock};
 /// All algorithms, and whatever can be loaded.
 pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
     let mut catalog = dumbbell_cc_family::catalog().clone();
+    #[cfg(feature = "quic")]
+    dumbbell_quic::register(&mut catalog).unwrap_or_else(|error| unreachable!("the names of noq are its own: {error}"));
     catalog.register_loader(Arc::new(Classes));
     catalog.register_loader(Arc::new(Libraries));
     catalog.register_loader(Arc::new(PolicyLoader { converter: Some(Box::new(Onnx)) }));

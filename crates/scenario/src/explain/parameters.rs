@@ -3,7 +3,7 @@
 use super::{DEFAULT, in_words};
 use crate::resolve::{Given, Resolved};
 use crate::{Experiment, Flow};
-use dumbbell_transport::TransportConfig;
+use dumbbell_transport::{Protocol, TransportConfig};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -18,6 +18,9 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
     let transport = |flow: &Flow| {
         let mut parameters = Map::new();
         flatten("", &of_its_protocol(&flow.transport), &mut parameters);
+        if let Protocol::Library(library) = flow.transport.protocol {
+            parameters.retain(|key, _| library.is_heeded(key));
+        }
         (String::new(), parameters)
     };
     section(&mut text, resolved, "transport", transport, |given| &given.transport);
@@ -29,7 +32,8 @@ fn of_its_protocol(config: &TransportConfig) -> Value {
     let mut value = serde_json::to_value(config).unwrap_or_default();
     if let Value::Object(table) = &mut value {
         let protocol = config.protocol.name().replace('-', "_");
-        table.retain(|key, value| !value.is_object() || *key == protocol);
+        let is_brought = matches!(config.protocol, Protocol::Library(_));
+        table.retain(|key, value| !value.is_object() || *key == protocol || is_brought);
     }
     value
 }

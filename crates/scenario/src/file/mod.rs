@@ -27,7 +27,7 @@ pub(crate) use kind::{
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, PoolSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};
 pub(crate) use traffic::{Senders, TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
-pub(crate) use transport::{PROFILE, TransportSpec};
+pub(crate) use transport::{LIBRARY, PROFILE, TransportSpec};
 pub(crate) use vary_rtt::VaryRtt;
 
 use dumbbell_units::Duration;

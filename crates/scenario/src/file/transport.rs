@@ -4,20 +4,24 @@
 //! the result is decoded once more.
 
 use dumbbell_transport::TransportConfig;
+use dumbbell_transport::library::{profiles, registered};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::LazyLock;
 
 /// The key of a table that names the profile it starts from.
 pub(crate) const PROFILE: &str = "profile";
+/// The key of the table that belongs to the endpoints of a library.
+pub(crate) const LIBRARY: &str = "library";
 
 /// Endpoint parameters as written, known to be well-formed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TransportSpec {
-    /// Ready-made endpoints to start from, one of [`TransportConfig::PROFILES`].
+    /// Ready-made endpoints to start from, one of [`profiles`].
     pub profile: Option<&'static str>,
 }
 
@@ -25,12 +29,12 @@ pub(crate) struct TransportSpec {
 static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let parameters = serde_json::to_value(TransportConfig::default()).unwrap_or_default();
     let names = parameters.as_object().into_iter().flatten().map(|(name, _)| &*name.clone().leak());
-    std::iter::once(PROFILE).chain(names).collect()
+    std::iter::once(PROFILE).chain(names).chain([LIBRARY]).collect()
 });
 
 fn profile<E: Error>(name: &str) -> Result<&'static str, E> {
-    let found = TransportConfig::PROFILES.into_iter().find(|known| *known == name);
-    found.ok_or_else(|| E::unknown_variant(name, &TransportConfig::PROFILES))
+    let found = profiles().iter().find(|known| **known == name).copied();
+    found.ok_or_else(|| E::unknown_variant(name, profiles()))
 }
 
 impl<'de> Deserialize<'de> for TransportSpec {
@@ -136,8 +140,23 @@ fn profile_schema() -> Schema {
     json_schema!({
         "description": "Ready-made endpoints to start from. Default \"tcp\".",
         "type": "string",
-        "enum": TransportConfig::PROFILES,
+        "enum": profiles(),
     })
+}
+
+/// Adds the transports that are registered, and the tables of their own parameters.
+fn add_libraries(properties: &mut Map<String, Value>) {
+    let libraries = registered();
+    if libraries.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = libraries.iter().map(|library| library.name()).collect();
+    if let Some(protocol) = properties.get_mut("protocol") {
+        let brought = json!({ "description": "The endpoints of a library.", "enum": names });
+        *protocol = json!({ "anyOf": [protocol.take(), brought] });
+    }
+    let tables: Vec<Value> = libraries.iter().map(|library| library.schema()).collect();
+    properties.insert(LIBRARY.to_owned(), json!({ "anyOf": tables }));
 }
 
 /// The table form, for the schema.
@@ -150,9 +169,10 @@ impl JsonSchema for TransportTable {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = TransportConfig::json_schema(generator);
-        let properties = schema.ensure_object().get_mut("properties").and_then(serde_json::Value::as_object_mut);
+        let properties = schema.ensure_object().get_mut("properties").and_then(Value::as_object_mut);
         if let Some(properties) = properties {
             properties.insert(PROFILE.to_owned(), profile_schema().into());
+            add_libraries(properties);
         }
         schema
     }

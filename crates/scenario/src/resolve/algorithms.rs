@@ -4,11 +4,12 @@ use super::{Context, Given, top};
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
 use crate::explain::parameters::flatten;
-use crate::file::{CcSpec, FlowSpec, PROFILE, Preset};
+use crate::file::{CcSpec, FlowSpec, LIBRARY, PROFILE, Preset};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
 use dumbbell_cc::catalog::{BuildError, LoadError};
-use dumbbell_cc::{Algorithm, Catalog, Recipe};
+use dumbbell_cc::{Algorithm, Catalog, Controller, Recipe};
+use dumbbell_parameters::Problem;
 use dumbbell_transport::real_time::OwnRule;
 use dumbbell_transport::udp::Unresponsive;
 use dumbbell_transport::{Protocol, TransportConfig};
@@ -72,6 +73,8 @@ impl Context<'_> {
                 format!("`{name}` is to answer congestion marks in a way of its own, but these endpoints use none"),
                 "add `transport = { ecn = true }`, or leave `beta_ecn` out".to_owned(),
             )
+        } else if let Some(refusal) = refusal_of_library(transport, &*controller) {
+            refusal
         } else {
             return true;
         };
@@ -240,7 +243,8 @@ impl Context<'_> {
         if !has_mss {
             config.fill_segments();
         }
-        let problems = config.check();
+        let mut problems = config.check();
+        problems.extend(layers.iter().flat_map(|layer| unheeded(&config, &layer.to_json())));
         if problems.is_empty() {
             self.loader.keep_transport(key, &config);
             return Some(config);
@@ -251,6 +255,39 @@ impl Context<'_> {
         }
         None
     }
+}
+
+/// Why a library's endpoints and a controller do not go together.
+fn refusal_of_library(transport: &TransportConfig, controller: &dyn Controller) -> Option<(String, String)> {
+    let own = controller.belongs_to();
+    match transport.protocol {
+        Protocol::Library(library) if own.is_none_or(|own| own == library.name()) => {
+            library.refuses(transport, controller)
+        }
+        protocol => own.map(|own| {
+            let name = controller.algorithm();
+            let message =
+                format!("`{name}` is a controller of the transport {own}, and these endpoints are {}", protocol.name());
+            (message, format!("add transport = \"{own}\", or choose another `cc`"))
+        }),
+    }
+}
+
+/// What a table of parameters changes that means nothing to the endpoints of a library.
+fn unheeded(config: &TransportConfig, table: &serde_json::Value) -> Vec<Problem> {
+    let Protocol::Library(library) = config.protocol else { return Vec::new() };
+    let flat = |value: &serde_json::Value| {
+        let mut flat = Map::new();
+        flatten("", value, &mut flat);
+        flat
+    };
+    let (given, now, ready_made) = (flat(table), flat(&config.to_json()), flat(&library.profile().to_json()));
+    let is_changed = |key: &str| now.get(key) != ready_made.get(key);
+    let problem = |key: &String| {
+        let message = format!("`{key}` means nothing over \"{}\"", library.name());
+        Problem::key(key, message, format!("allowed: {}, {LIBRARY}", library.heeds().join(", ")))
+    };
+    given.keys().filter(|key| !library.is_heeded(key) && is_changed(key)).map(problem).collect()
 }
 
 /// The recipe of what is no algorithm that anybody could choose.

@@ -1,41 +1,48 @@
-//! Controllers that cannot go on.
+//! Controllers, and connections, that cannot go on.
 
 use super::Engine;
 use crate::RunError;
 use crate::flow::Flow;
+use dumbbell_cc::Fault;
 
-/// Flows whose controllers may fail.
+/// Flows that may fail.
 pub(super) fn fallible(flows: &[Flow]) -> Vec<usize> {
-    let may_fail = |flow: &Flow| flow.ends.sending().is_some_and(|sending| sending.controller.hooks().fault);
-    (0..flows.len()).filter(|&index| may_fail(&flows[index])).collect()
+    (0..flows.len()).filter(|&index| flows[index].ends.may_fail()).collect()
 }
 
 impl Engine<'_> {
-    /// Watches the controller of a flow that has come, if it may fail.
-    pub(super) fn watch_controller(&mut self, index: usize) {
-        let may_fail = self.flows[index].ends.sending().is_some_and(|sending| sending.controller.hooks().fault);
-        if may_fail && !self.fallible.contains(&index) {
+    /// Watches a flow that has come, if it may fail.
+    pub(super) fn watch(&mut self, index: usize) {
+        if self.flows[index].ends.may_fail() && !self.fallible.contains(&index) {
             self.fallible.push(index);
         }
     }
 
-    /// Ends the run where a controller has failed, the first one if several have. Looked at now and then: a fault tells
-    /// its time itself.
+    /// Ends the run where a controller or a connection has failed, the first one if several have. Looked at now and then:
+    /// a fault tells its time itself.
     #[inline(never)]
-    pub(super) fn check_controllers(&self) -> Result<(), RunError> {
-        let faults = self.fallible.iter().filter_map(|&index| {
-            let controller = self.flows[index].ends.sending()?.controller;
-            Some((controller.fault()?, index, controller))
-        });
-        match faults.min_by_key(|(fault, index, _)| (fault.at, *index)) {
+    pub(super) fn check_faults(&self) -> Result<(), RunError> {
+        let faults = self.fallible.iter().filter_map(|&index| Some((self.fault(index)?, index)));
+        match faults.min_by_key(|((fault, _), index)| (fault.at, *index)) {
             None => Ok(()),
-            Some((fault, flow, controller)) => Err(RunError::Controller {
-                flow,
-                label: self.traffic.spec(&self.scenario, flow).label.to_string(),
-                algorithm: controller.algorithm().to_owned(),
-                at: fault.at,
-                message: fault.message.clone(),
-            }),
+            Some(((fault, algorithm), flow)) => {
+                let spec = self.traffic.spec(&self.scenario, flow);
+                let (label, at, message) = (spec.label.to_string(), fault.at, fault.message.clone());
+                Err(match algorithm {
+                    Some(algorithm) => {
+                        RunError::Controller { flow, label, algorithm: algorithm.to_owned(), at, message }
+                    }
+                    None => RunError::Connection { flow, label, protocol: spec.transport.protocol.name(), at, message },
+                })
+            }
         }
+    }
+
+    /// What has failed in a flow, with the algorithm if that is its controller.
+    fn fault(&self, index: usize) -> Option<(&Fault, Option<&str>)> {
+        let ends = &self.flows[index].ends;
+        let controller = ends.sending().map(|sending| sending.controller);
+        let of_controller = controller.and_then(|own| Some((own.fault()?, Some(own.algorithm()))));
+        of_controller.or_else(|| Some((ends.fault()?, None)))
     }
 }

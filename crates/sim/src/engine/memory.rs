@@ -95,7 +95,7 @@ impl Engine<'_> {
     #[cold]
     pub(super) fn measure_memory(&mut self) {
         self.memory.until_measured = self.memory.turns_per_measurement;
-        if let Err(fault) = self.check_controllers() {
+        if let Err(fault) = self.check_faults() {
             self.failure.get_or_insert(fault);
         }
         let mut parts = Parts::default();

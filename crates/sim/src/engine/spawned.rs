@@ -97,8 +97,9 @@ impl Engine<'_> {
         let own = &self.traffic.sources[source];
         let way = *own.way(place.user);
         let spec = scenario.traffic[source].sender(place.user);
-        let controller = spec.cc.controller(spawned_stream(scenario.seed, place.source, place.number));
-        let mut flow = Flow::new(spec, controller, own.asked(now), way.bottleneck);
+        let stream = || spawned_stream(scenario.seed, place.source, place.number);
+        let controller = spec.cc.controller(stream());
+        let mut flow = Flow::new(spec, controller, own.asked(now), way.bottleneck, || stream().next_u64());
         if self.bounds.plain {
             flow.ends.predict_nothing();
         }
@@ -115,7 +116,7 @@ impl Engine<'_> {
         }
         self.checks.adopt(index, source, place.user);
         self.traffic.sources[source].note_flow(place.user, index);
-        self.watch_controller(index);
+        self.watch(index);
         for turn in [Turn::Sender, Turn::Receiver] {
             self.flow_agenda.set(index, turn, Time::NEVER);
         }
@@ -160,7 +161,7 @@ impl Engine<'_> {
     /// Looks which of the flows that are over have no packet left.
     #[cold]
     fn find_free_places(&mut self) {
-        if let Err(fault) = self.check_controllers() {
+        if let Err(fault) = self.check_faults() {
             self.failure.get_or_insert(fault);
         }
         self.settle_all_reports();

@@ -57,7 +57,7 @@ pub(super) fn turns<'a>(run: &mut impl Events<'a>) -> Result<u64, RunError> {
             let (flow, due) = engine.flow_agenda.next();
             let flow_due = due.time();
             if medium_due.min(flow_due) >= engine.clock.next() {
-                engine.check_controllers()?;
+                engine.check_faults()?;
                 if !engine.clock_event() {
                     // A burst that was cut short may have left nothing to do until the end.
                     return if engine.must_stop(turn) { Err(engine.why_stopped()) } else { Ok(turns + turn) };

@@ -66,7 +66,7 @@ impl Network {
             network.media.get_mut(bottleneck.medium as usize).report_departures(bottleneck.port);
             let controller = spec.cc.controller(controller_stream(seed, index));
             let start = start_of(spec, &mut starts);
-            let mut flow = Flow::new(spec, controller, start, bottleneck);
+            let mut flow = Flow::new(spec, controller, start, bottleneck, || controller_stream(seed, index).next_u64());
             attach_device(&mut flow, &spec.forward, &mut network.media, &network.entries);
             network.routes.mark_acks(index, flow.ends.ack_codepoint());
             network.flows.push(flow);

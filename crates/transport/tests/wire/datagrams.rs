@@ -37,7 +37,7 @@ impl Datagrams {
             Protocol::Quic => quic::endpoints(&config, controller),
             Protocol::Probe => probe::endpoints(&config.probe, mss),
             Protocol::RealTime => real_time::endpoints(&config.real_time, mss, ecn.codepoint(wanted)),
-            Protocol::Udp | Protocol::Tcp => udp::endpoints(mss),
+            Protocol::Udp | Protocol::Tcp | Protocol::Library(_) => udp::endpoints(mss),
         };
         let is_answered = config.probe.answers;
         Datagrams { near, far, news: [News::default(); 2], protocol: config.protocol, is_answered }
