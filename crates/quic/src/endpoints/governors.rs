@@ -20,6 +20,8 @@ trait Own: Send + 'static {
     const NAME: &'static str;
     const EXACT_NAME: &'static str;
     const SUMMARY: &'static str;
+    /// It has no slow-start threshold, and sets its pacing rate.
+    const HAS_FULL_CONTROL: bool = false;
     fn factory() -> Factory;
 }
 
@@ -52,6 +54,7 @@ impl Own for Bbr3 {
     const EXACT_NAME: &'static str = "bbr3-noq-1.4";
     const SUMMARY: &'static str =
         "BBRv3 as the QUIC library noq has it; what it draws by chance cannot be repeated, so two runs differ.";
+    const HAS_FULL_CONTROL: bool = true;
 
     fn factory() -> Factory {
         Arc::new(Bbr3Config::default())
@@ -71,6 +74,10 @@ impl<K: Own> Controller for StandIn<K> {
 
     fn belongs_to(&self) -> Option<&'static str> {
         Some(NAME)
+    }
+
+    fn full_control(&self) -> bool {
+        K::HAS_FULL_CONTROL
     }
 
     fn hooks(&self) -> Hooks {
