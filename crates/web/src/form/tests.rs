@@ -1,0 +1,106 @@
+use super::*;
+
+const TEXT: &str = "\
+# who wins
+duration = \"10s\"          # short
+
+[path]
+rate = \"20mbit\"           # of the bottleneck
+rtt = \"40ms\"
+buffer = \"100packets\"
+
+[[flows]]
+cc = \"bbr\"                # Linux's
+
+[[flows]]
+label = \"two\"
+cc = { name = \"cubic\", hystart = false }
+";
+
+fn after(text: &str, changes: &[Change]) -> String {
+    changed(text, changes).0
+}
+
+fn set(key: &str, text: &str) -> Change {
+    Change::Set(key.into(), text.into())
+}
+
+fn setting(text: &str, number: f64) -> Option<Setting> {
+    Some(Setting { text: text.into(), number: Some(number) })
+}
+
+#[test]
+fn a_form_shows_values_in_the_units_of_its_sliders() {
+    let (text, form) = changed(TEXT, &[]);
+    assert_eq!(text, TEXT);
+    let flow = |label: &str, algorithm: &str, has_parameters| FormFlow {
+        label: label.into(),
+        algorithm: Some(algorithm.into()),
+        has_parameters,
+    };
+    let expected = Form {
+        duration: setting("10s", 10.0),
+        rate: setting("20mbit", 20.0),
+        rtt: setting("40ms", 40.0),
+        buffer: Some(Setting { text: "100packets".into(), number: None }),
+        loss: setting("0%", 0.0),
+        flows: vec![flow("bbr", "bbr", false), flow("two", "cubic", true)],
+    };
+    assert_eq!(form, Some(expected));
+}
+
+#[test]
+fn what_a_slider_cannot_move_is_not_in_the_form() {
+    let text = "\
+path = { rate = [[\"0s\", \"1mbit\"]], rtt = \"40ms\", loss = { kind = \"gilbert-elliott\", p = \"1%\", r = \"30%\" } }
+flows = [{ cc = \"bbr\" }, { cc = { python = \"mine.py:Mine\" } }]
+[sweep]
+\"path.rtt\" = [\"10ms\", \"20ms\"]
+\"flows[0].cc\" = [\"bbr\", \"cubic\"]
+";
+    let form = changed(text, &[]).1.expect("it is TOML");
+    assert_eq!((form.rate, form.rtt, form.loss), (None, None, None));
+    assert!(form.flows.iter().all(|flow| flow.algorithm.is_none()));
+    assert_eq!(changed("path = {", &[set("duration", "1s")]).0, "path = {");
+    assert!(changed("path = {", &[]).1.is_none());
+}
+
+#[test]
+fn a_change_leaves_everything_else_as_it_was() {
+    let changes = [set("path.rate", "5mbit"), set("duration", "3s"), Change::Algorithm(1, "reno".into())];
+    let expected = TEXT
+        .replace("\"20mbit\"", "\"5mbit\"")
+        .replace("\"10s\"", "\"3s\"")
+        .replace("{ name = \"cubic\", hystart = false }", "\"reno\"");
+    assert_eq!(after(TEXT, &changes), expected);
+}
+
+#[test]
+fn a_key_that_is_not_there_is_added_to_its_table() {
+    let expected = TEXT.replace("buffer = \"100packets\"\n", "buffer = \"100packets\"\nloss = \"1%\"\n");
+    assert_eq!(after(TEXT, &[set("path.loss", "1%")]), expected);
+    let inline = "path = { rate = \"1mbit\", rtt = \"1ms\" }\nflows = [{ cc = \"bbr\" }]\n";
+    assert_eq!(
+        after(inline, &[set("path.loss", "1%"), set("duration", "3s"), Change::AddFlow("reno".into())]),
+        "path = { rate = \"1mbit\", rtt = \"1ms\", loss = \"1%\" }\n\
+         flows = [{ cc = \"bbr\" }, { cc = \"reno\" }]\n\
+         duration = \"3s\"\n"
+    );
+}
+
+#[test]
+fn flows_come_and_go() {
+    let one = TEXT.split("\n[[flows]]\nlabel").next().expect("the first part").to_owned();
+    assert_eq!(after(TEXT, &[Change::RemoveFlow(1)]), one);
+    assert_eq!(after(&one, &[Change::AddFlow("reno".into())]), one.clone() + "\n[[flows]]\ncc = \"reno\"\n");
+    let none = after(&one, &[Change::RemoveFlow(0)]);
+    assert!(!none.contains("flows"), "{none}");
+    assert!(after(&none, &[Change::AddFlow("reno".into())]).ends_with("\n[[flows]]\ncc = \"reno\"\n"));
+    assert_eq!(after(TEXT, &[Change::RemoveFlow(7), Change::Algorithm(7, "reno".into())]), TEXT);
+}
+
+#[test]
+fn a_setting_without_a_path_changes_nothing() {
+    let text = "[[links]]\nfrom = \"a\"\nto = \"b\"\n";
+    assert_eq!(after(text, &[set("path.rate", "1mbit")]), text);
+}
