@@ -19,7 +19,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo build test test-all soak test-lowest test-newest lint docs wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
+.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
@@ -67,18 +67,31 @@ lint: $(VENV)/dev deny
 	$(BIN)/python docs/site/history.py
 
 # The site in out/site, which needs no simulator: docstrings are read, not imported. A link or an anchor that leads nowhere is an error.
+# Its first page shows the live page where that can be built.
 docs: $(VENV)/docs
+	@if $(HAS_WASM); then $(MAKE) --no-print-directory live; else rm -rf out/live; echo "$(NO_WASM): the site is built without the live page"; fi
 	$(BIN)/python docs/site/pages.py
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/zensical build --clean --strict --config-file mkdocs.yml
 	@echo "out/site/index.html"
 
 # The engine compiles for WebAssembly; only checked, not linked. The target comes with
 # `rustup target add wasm32-unknown-unknown`; without it this is skipped.
-WASM := units parameters cc-contract cc cc-family path results transport traffic scenario network sim
+WASM := units parameters cc-contract cc cc-family path results transport traffic scenario network sim web
+TARGET := wasm32-unknown-unknown
+HAS_WASM = test -d "$$(rustc --print sysroot)/lib/rustlib/$(TARGET)"
+NO_WASM = the target $(TARGET) is not installed (rustup target add $(TARGET))
 wasm:
-	@if test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown"; \
-	then cargo check --locked --target wasm32-unknown-unknown $(WASM:%=-p dumbbell-%); \
-	else echo "the target wasm32-unknown-unknown is not installed: WebAssembly is not checked"; fi
+	@if $(HAS_WASM); then cargo check --locked --target $(TARGET) $(WASM:%=-p dumbbell-%); \
+	else echo "$(NO_WASM): WebAssembly is not checked"; fi
+
+# The engine in one HTML file, out/live/index.html, which loads nothing.
+LIVE := out/live/index.html
+live:
+	@if $(HAS_WASM); then $(MAKE) --no-print-directory $(LIVE); else echo "$(NO_WASM): the live page is not built"; fi
+
+$(LIVE): $(RUST) $(wildcard crates/web/page/*) $(wildcard examples/*.toml) docs/site/live.py python/dumbbell/pages/uplot/VERSION.txt
+	cargo rustc --locked --package dumbbell-web --profile web --target $(TARGET) --crate-type cdylib
+	$(PYTHON) docs/site/live.py $${CARGO_TARGET_DIR:-target}/$(TARGET)/web/dumbbell_web.wasm $@
 
 # Licences, sources and versions of the crates, which needs nothing but the lock file; what is known against them is asked
 # of a database that has to be fetched. Without cargo-deny (cargo install cargo-deny) both are skipped.

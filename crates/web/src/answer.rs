@@ -17,7 +17,7 @@ const NAME: &str = "experiment.toml";
 const MAX_MEMORY: u64 = 1 << 30;
 
 /// The columns of time series that the page draws.
-const SERIES: [&str; 7] = ["t_s", "flow", "goodput_mbps", "srtt_ms", "cwnd", "inflight", "lost_total"];
+const SERIES: [&str; 7] = ["t_s", "flow", "received_mbps", "srtt_ms", "cwnd", "inflight", "lost_total"];
 const LINK_SERIES: [&str; 5] = ["t_s", "link", "queue_bytes", "drops_total", "losses_total"];
 
 #[derive(Deserialize)]

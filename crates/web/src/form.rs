@@ -48,6 +48,8 @@ pub(crate) struct FormFlow {
     algorithm: Option<String>,
     /// Whether parameters are given besides, which another algorithm would not have.
     has_parameters: bool,
+    /// How many flows it stands for.
+    count: i64,
 }
 
 /// The text with the changes, and the form of that. A text that is no TOML stays as it is, and has no form.
@@ -119,6 +121,7 @@ fn flows(document: &DocumentMut) -> Vec<FormFlow> {
             label: text(table.get("label")).or_else(|| name.clone()).unwrap_or_default(),
             algorithm: name.filter(|_| !is_swept),
             has_parameters: parts.is_some_and(|parts| parts.len() > 1),
+            count: table.get("count").and_then(Item::as_integer).unwrap_or(1),
         }
     };
     tables.iter().enumerate().map(flow).collect()

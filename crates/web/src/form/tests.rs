@@ -14,6 +14,7 @@ cc = \"bbr\"                # Linux's
 
 [[flows]]
 label = \"two\"
+count = 3
 cc = { name = \"cubic\", hystart = false }
 ";
 
@@ -37,6 +38,7 @@ fn a_form_shows_values_in_the_units_of_its_sliders() {
         label: label.into(),
         algorithm: Some(algorithm.into()),
         has_parameters,
+        count: if label == "two" { 3 } else { 1 },
     };
     let expected = Form {
         duration: setting("10s", 10.0),

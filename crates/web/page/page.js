@@ -1,0 +1,221 @@
+// The page: one text, the experiment, from which everything else follows.
+
+import * as address from "live/address";
+import { Charts } from "live/charts";
+import { element } from "live/dom";
+import { Engine } from "live/engine";
+import { Flows } from "live/flows";
+import { Sliders } from "live/sliders";
+import { Tables, parsed } from "live/tables";
+
+const TYPING_MS = 150;
+const ADDRESS_MS = 250; // Browsers refuse an address that changes too often.
+
+const at = (id) => document.getElementById(id);
+const presets = JSON.parse(at("presets").textContent);
+const editor = at("toml");
+const engine = new Engine();
+const charts = new Charts(at("charts"));
+const tables = new Tables(at("tables"));
+
+// `changes` are those of the form that are not in the text yet; each question has all of them.
+const state = { toml: "", changes: [], point: 0, shown: null };
+
+const later = (milliseconds, action) => {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(action, milliseconds);
+  };
+};
+
+const say = (text) => { at("said").textContent = text; };
+
+// --- questions and answers ------------------------------------------------------------------------------------------
+
+function ask() {
+  const { toml, changes, point } = state;
+  engine.ask({ run: { toml, changes, point } }, answered);
+}
+
+function change(one) {
+  // A slider that moves on replaces what it has asked for.
+  if (one.set) state.changes = state.changes.filter(({ set }) => set?.[0] !== one.set[0]);
+  state.changes.push(one);
+  ask();
+}
+
+function load({ toml, point = 0 }) {
+  Object.assign(state, { toml, point, changes: [] });
+  editor.value = toml;
+  ask();
+}
+
+function answered({ toml, form, errors, run }, isNewest, took) {
+  if (isNewest) {
+    if (toml !== null) state.toml = toml;
+    state.changes = [];
+    if (editor.value !== state.toml) editor.value = state.toml;
+    if (form) showForm(form);
+    at("form").classList.toggle("stale", !form);
+    showProblems(errors);
+    keepAddress();
+  }
+  if (run) showRun(run, form, took);
+  at("pictures").classList.toggle("stale", !run);
+  at("results").classList.toggle("stale", !run);
+}
+
+// --- the form and the text ------------------------------------------------------------------------------------------
+
+let sliders = null;
+let flows = null;
+
+function showForm(form) {
+  sliders.show(form);
+  flows.show(form.flows);
+}
+
+// The gutter of the editor has the numbers of the lines; those with errors are marked, and so are the lines.
+function showProblems(errors) {
+  const wrong = new Set(errors.map(({ line }) => line));
+  const count = editor.value.split("\n").length;
+  editor.rows = count;
+  editor.setAttribute("aria-invalid", String(errors.length > 0));
+  const line = (_, index) => element("span", { class: wrong.has(index + 1) ? "wrong" : null }, String(index + 1));
+  at("lines").replaceChildren(...Array.from({ length: count }, line));
+  const problem = ({ line: number, text }) => {
+    const jump = { type: "button", on: { click: () => select(number) } };
+    const button = number ? [element("button", jump, `Go to line ${number}`)] : [];
+    return element("div", { class: "problem" }, element("pre", {}, text), ...button);
+  };
+  at("problems").replaceChildren(...errors.map(problem));
+}
+
+function select(number) {
+  const lines = editor.value.split("\n");
+  const start = lines.slice(0, number - 1).reduce((sum, line) => sum + line.length + 1, 0);
+  editor.focus();
+  editor.setSelectionRange(start, start + lines[number - 1].length);
+}
+
+const keepAddress = later(ADDRESS_MS, async () => {
+  history.replaceState(null, "", await address.written(state.toml, state.point));
+});
+
+// --- a run ----------------------------------------------------------------------------------------------------------
+
+// The name of each flow: its label, with its number where others have the same.
+function namesOf(rows) {
+  const labels = rows.map(({ label }) => label);
+  return labels.map((label, flow) => (labels.indexOf(label) === labels.lastIndexOf(label) ? label : `${label} (${flow})`));
+}
+
+// Where most flows meet is the link that is used most.
+function busiest(rows) {
+  const used = (row) => Number(row.utilization || 0);
+  return rows.reduce((best, row) => (used(row) > used(best) ? row : best), rows[0]);
+}
+
+function levels(form, flowRows) {
+  const { rate, rtt, buffer } = form ?? {};
+  const base = [...new Set(flowRows.map((row) => row.base_rtt_ms))];
+  const bytes = rate?.number && rtt?.number && buffer?.number ? (125 * rate.number * rtt.number * buffer.number) / 1000 : null;
+  return {
+    rate: rate?.number ? { name: "rate of the path", value: rate.number } : null,
+    rtt: base.length === 1 && base[0] ? { name: "base round trip", value: Number(base[0]) } : null,
+    buffer: bytes ? { name: "buffer", value: bytes } : null,
+  };
+}
+
+function showRun(run, form, took) {
+  const flowRows = run.tables.flows ? parsed(run.tables.flows) : [];
+  const names = namesOf(flowRows);
+  const link = busiest(parsed(run.tables.links));
+  const view = {
+    series: run.series.series,
+    linkSeries: run.series.linkSeries,
+    duration: run.durationS,
+    flows: names.map((name, flow) => ({ flow, name })),
+    link: { number: Number(link.link), name: link.name },
+    level: levels(form, flowRows),
+  };
+  charts.show(view);
+  tables.show(run, (flow) => names[flow]);
+  const used = link.utilization ? ` The link ${link.name} was used to ${(100 * Number(link.utilization)).toFixed(0)} %.` : "";
+  at("cost").textContent = `${run.durationS} s and ${run.packets.toLocaleString("en")} packets in ${took.toFixed(0)} ms.${used}`;
+  showPoints(run);
+  showCommands(run);
+  state.shown = run;
+}
+
+function showPoints({ points, point }) {
+  at("points").hidden = points.length < 2;
+  const option = (text, index) => element("option", { value: index, selected: index === point }, text || "first");
+  at("point").replaceChildren(...points.map(option));
+  state.point = point;
+}
+
+function showCommands({ contentHash, points }) {
+  const end = state.toml.endsWith("\n") ? "" : "\n";
+  at("commands").textContent = `cat > experiment.toml <<'END'\n${state.toml}${end}END\ndumbbell run experiment.toml --plot --out result\n`;
+  at("hash").replaceChildren(
+    points.length > 1 ? "There it runs every point of the sweep. " : "",
+    "The content hash of the run that is shown, which names everything that it depends on: ",
+    element("code", {}, contentHash),
+  );
+}
+
+async function copy(text, done) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(done);
+  } catch {
+    say("The browser does not let the page copy. Select the text and copy it yourself.");
+  }
+}
+
+// --- the beginning --------------------------------------------------------------------------------------------------
+
+async function fromAddress() {
+  try {
+    const found = await address.read(location.hash);
+    if (found) say("");
+    return found ?? presets[0];
+  } catch {
+    say("The link is damaged: its address holds no experiment. This is the first experiment in its place.");
+    return presets[0];
+  }
+}
+
+function listen() {
+  const typed = later(TYPING_MS, () => {
+    Object.assign(state, { toml: editor.value, changes: [] });
+    ask();
+  });
+  editor.addEventListener("input", typed);
+  at("preset").append(...presets.map(({ name }, index) => element("option", { value: index }, name)));
+  at("preset").addEventListener("change", () => load(presets[Number(at("preset").value)]));
+  at("point").addEventListener("change", () => { state.point = Number(at("point").value); ask(); });
+  addEventListener("hashchange", async () => load(await fromAddress()));
+  at("copy-link").addEventListener("click", async () => {
+    const link = new URL(await address.written(state.toml, state.point), location.href);
+    history.replaceState(null, "", link);
+    await copy(link.href, "The link is copied. Whoever opens it sees this result.");
+  });
+  at("copy-commands").addEventListener("click", () => copy(at("commands").textContent, "The commands are copied."));
+}
+
+async function start() {
+  await engine.start();
+  const { version, algorithms } = await new Promise((resolve) => engine.ask("about", resolve));
+  at("version").textContent = `Dumbbell ${version}. The page holds the engine as WebAssembly and loads nothing.`;
+  sliders = new Sliders(at("sliders"), (key, text) => change({ set: [key, text] }));
+  flows = new Flows(at("flows"), algorithms, change);
+  listen();
+  load(await fromAddress());
+}
+
+start().catch((error) => {
+  at("cost").textContent = `The engine does not start in this browser: ${error.message}`;
+});
