@@ -89,9 +89,9 @@ LIVE := out/live/index.html
 live:
 	@if $(HAS_WASM); then $(MAKE) --no-print-directory $(LIVE); else echo "$(NO_WASM): the live page is not built"; fi
 
-$(LIVE): $(RUST) $(wildcard crates/web/page/*) $(wildcard examples/*.toml) docs/site/live.py python/dumbbell/pages/uplot/VERSION.txt
+$(LIVE): $(RUST) $(wildcard crates/web/page/*) $(wildcard examples/*.toml) docs/site/live_page.py python/dumbbell/pages/uplot/VERSION.txt
 	cargo rustc --locked --package dumbbell-web --profile web --target $(TARGET) --crate-type cdylib
-	$(PYTHON) docs/site/live.py $${CARGO_TARGET_DIR:-target}/$(TARGET)/web/dumbbell_web.wasm $@
+	$(PYTHON) docs/site/live_page.py $${CARGO_TARGET_DIR:-target}/$(TARGET)/web/dumbbell_web.wasm $@
 
 # Licences, sources and versions of the crates, which needs nothing but the lock file; what is known against them is asked
 # of a database that has to be fetched. Without cargo-deny (cargo install cargo-deny) both are skipped.

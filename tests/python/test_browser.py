@@ -1,46 +1,32 @@
 """The pages in a browser, and what their charts do.
 
-Wide and narrow, light and dark: a silent console, nothing wider than the screen, no objection of axe.
-
-Runs where there is a browser: Chromium (``apt-get install chromium``), Playwright (``pip install playwright``) and the
-environment variable DUMBBELL_AXE, the path of ``axe.min.js`` from the npm package ``axe-core``. Skipped elsewhere.
+Wide and narrow, light and dark: a silent console, nothing wider than the screen, no objection of axe. Skipped where
+there is no browser; ``browsers.py`` says what it takes.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-AXE = Path(os.environ.get("DUMBBELL_AXE", "no-axe"))
+import browsers
+from browsers import SCHEMES, WIDTHS, objections, opened
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or not AXE.is_file(), reason="needs Chromium and DUMBBELL_AXE, the path of axe.min.js"
-)
-
-WIDTHS = (1280, 390)
-SCHEMES = ("light", "dark")
+pytestmark = browsers.needed
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        # As root Chromium runs only without its sandbox; the pages are our own.
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+    with browsers.chromium() as found:
+        yield found
 
 
 EXPERIMENT = """\
@@ -84,23 +70,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@contextmanager
-def opened(browser: Any, file: Path, width: int = 1280, **settings: Any) -> Iterator[Any]:
-    """A page that may say nothing on the console, and load nothing."""
-    # axe is a script that the page's policy does not know.
-    context = browser.new_context(viewport={"width": width, "height": 800}, bypass_csp=True, **settings)
-    page = context.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("requestfailed", lambda request: said.append(request.url))
-    page.on("request", lambda request: said.append(request.url) if request.url.startswith("http") else None)
-    page.goto(file.as_uri())
-    yield page
-    assert said == []
-    context.close()
-
-
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", COMMANDS)
@@ -108,9 +77,7 @@ def test_a_page_in_a_browser(browser: Any, written: Path, name: str, width: int,
     (file,) = (written / name).glob("*.html")
     with opened(browser, file, width, color_scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        page.add_script_tag(path=AXE)
-        violations = page.evaluate("axe.run().then(found => found.violations)")
-        assert [(one["id"], [node["target"] for node in one["nodes"]][:3]) for one in violations] == []
+        assert objections(page) == []
 
 
 def test_the_policy_of_a_page_lets_its_own_scripts_run(browser: Any, written: Path) -> None:

@@ -151,7 +151,8 @@ class Picture {
   // Pictures whose lines differ need a new plot; others take new data.
   static shape = ({ id, title, lines }) => JSON.stringify([id, title, lines.map(({ name }) => name)]);
 
-  constructor(host, spec, duration) {
+  // `point(time)` moves the cursors of all pictures.
+  constructor(host, spec, duration, point) {
     this.shape = Picture.shape(spec);
     this.values = [];
     this.time = element("span", { class: "soft" });
@@ -165,7 +166,7 @@ class Picture {
     this.plot = new uPlot(this.#options(), spec.data, this.place);
     this.sized = new ResizeObserver(() => this.plot.setSize({ width: this.place.clientWidth, height: HEIGHT }));
     this.sized.observe(this.place);
-    this.place.addEventListener("keydown", (event) => this.#move(event));
+    this.place.addEventListener("keydown", (event) => this.#key(event, point));
     this.#say();
   }
 
@@ -243,13 +244,17 @@ class Picture {
     });
   }
 
-  #move(event) {
+  point(time) {
+    this.plot.setCursor({ left: this.plot.valToPos(time, "x"), top: 10 }, true, false);
+  }
+
+  #key(event, point) {
     const way = { ArrowLeft: -STEP, ArrowRight: STEP }[event.key];
     if (!way) return;
     event.preventDefault();
-    const width = this.plot.over.clientWidth;
-    const left = this.plot.cursor.left >= 0 ? this.plot.cursor.left : width / 2;
-    this.plot.setCursor({ left: Math.max(0, Math.min(width - 1, left + way * width)), top: 10 });
+    const { left } = this.plot.cursor;
+    const time = left >= 0 ? this.plot.posToVal(left, "x") : this.duration / 2;
+    point(Math.max(0, Math.min(this.duration, time + way * this.duration)));
   }
 }
 
@@ -277,6 +282,7 @@ export class Charts {
       return;
     }
     this.#pictures.forEach((picture) => picture.remove());
-    this.#pictures = specs.map((spec) => new Picture(this.#host, spec, view.duration));
+    const point = (time) => this.#pictures.forEach((picture) => picture.point(time));
+    this.#pictures = specs.map((spec) => new Picture(this.#host, spec, view.duration, point));
   }
 }

@@ -57,13 +57,13 @@ function answered({ toml, form, errors, run }, isNewest, took) {
     state.changes = [];
     if (editor.value !== state.toml) editor.value = state.toml;
     if (form) showForm(form);
-    at("form").classList.toggle("stale", !form);
+    at("form").inert = !form;
     showProblems(errors);
     keepAddress();
   }
-  if (run) showRun(run, form, took);
   at("pictures").classList.toggle("stale", !run);
-  at("results").classList.toggle("stale", !run);
+  if (run) showRun(run, form, took);
+  else at("cost").textContent = "Pictures and tables are those of the last experiment that ran.";
 }
 
 // --- the form and the text ------------------------------------------------------------------------------------------

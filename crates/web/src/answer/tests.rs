@@ -29,11 +29,10 @@ fn a_run_has_tables_and_series() {
         Some(flows.lines().next().unwrap_or("").split(',').count())
     );
     let column = |table: &str, name: &str| {
-        let found =
-            run["series"].as_array().expect("a list").iter().find(|one| one["table"] == table && one["column"] == name);
-        let place = found.unwrap_or_else(|| panic!("{table} has no {name}"));
-        let (start, length) = (place["start"].as_u64().expect("a place"), place["length"].as_u64().expect("a length"));
-        numbers.iter().skip(start as usize).take(length as usize).copied().collect::<Vec<_>>()
+        let mut places = run["series"].as_array().expect("a list").iter();
+        let place = places.find(|one| one["table"] == table && one["column"] == name).expect("the column");
+        let [start, length] = ["start", "length"].map(|key| place[key].as_u64().and_then(|n| usize::try_from(n).ok()));
+        numbers.iter().skip(start.expect("a place")).take(length.expect("a length")).copied().collect::<Vec<_>>()
     };
     for name in SERIES {
         assert_eq!(column("series", name).len(), column("series", "t_s").len(), "{name}");

@@ -1,7 +1,7 @@
 """Joins the live page, ``crates/web/page``, and the engine as WebAssembly into one HTML file that loads nothing.
 
-Used by ``make live``: ``live.py ENGINE.wasm PAGE.html``. Modules stay modules: an import map has each as a data URL. The policy
-of the page lets these scripts run and forbids every request.
+Used by ``make live``: ``live_page.py ENGINE.wasm PAGE.html``. Modules stay modules: an import map has each as a data
+URL. The policy of the page lets these scripts run and forbids every request.
 """
 
 from __future__ import annotations

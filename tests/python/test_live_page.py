@@ -1,0 +1,310 @@
+"""The live page: the engine in WebAssembly, and what a browser makes of it.
+
+The page is what ``make live`` has built; without it, or where it is older than its sources, these tests are skipped.
+Those of the engine need the package ``wasmtime``, those of the page a browser (``browsers.py``).
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import re
+import subprocess
+import zlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import polars as pl
+import pytest
+
+import browsers
+from browsers import SCHEMES, WIDTHS, objections, opened
+from dumbbell import _core
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "out/live/index.html"
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("live_page", ROOT / "docs/site/live_page.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+live = load()
+PRESETS = {preset["name"]: preset["toml"] for preset in live.presets()}
+START = PRESETS[live.START]
+
+
+@cache
+def is_built() -> bool:
+    asked = ["make", "--question", str(PAGE.relative_to(ROOT))]
+    return PAGE.is_file() and subprocess.run(asked, cwd=ROOT).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def page_file() -> Path:
+    if not is_built():
+        pytest.skip("needs the page of `make live`")
+    return PAGE
+
+
+def native(toml: str, point: int = 0) -> dict[str, str]:
+    """The tables of the native engine, as Polars writes them."""
+    output = _core.load(toml, "experiment.toml", []).points[point].run(_core.CancelToken())
+    tables = {"flows": output.flows, "links": output.links, "traffic": output.traffic, "datagrams": output.datagrams}
+    return {name: pl.DataFrame(table).write_csv() for name, table in tables.items() if len(table)}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_an_experiment_to_choose_runs_in_a_page(name: str) -> None:
+    # A page has no files: what it names must be all there is.
+    points = _core.load(PRESETS[name], "/nowhere/experiment.toml", []).points
+    assert 1 <= len(points) <= 10
+
+
+# --- the engine -----------------------------------------------------------------------------------------------------
+
+QUESTIONS: dict[str, str] = {
+    **PRESETS,
+    "names in need of quotes": START.replace('cc = "cubic"', 'cc = "cubic"\nlabel = "one, \\"two\\" and three"'),
+    "chance": START.replace('loss = "0%"', 'loss = "1%"\nqueue = "red"\njitter = "1ms"'),
+    "calls": 'duration = "5s"\npath = { rate = "2mbit", rtt = "40ms" }\nflows = [{ transport = "real-time" }]',
+}
+
+
+@pytest.fixture(scope="module")
+def engine(page_file: Path) -> Any:
+    """A function that asks the engine of the page, outside of a browser, and returns the head of the answer."""
+    wasmtime = pytest.importorskip("wasmtime")
+    packed = re.search(r'id="engine">(.+?)</script>', page_file.read_text("utf-8"))
+    assert packed
+    store = wasmtime.Store()
+    module = wasmtime.Module(store.engine, zlib.decompress(base64.b64decode(packed[1]), wbits=-15))
+    exports = wasmtime.Instance(store, module, []).exports(store)
+
+    def ask(question: object) -> Any:
+        text = json.dumps(question).encode()
+        exports["memory"].write(store, text, exports["question"](store, len(text)))
+        length = exports["answer"](store)
+        start = exports["answer_place"](store)
+        answer = bytes(exports["memory"].read(store, start, start + length))
+        return json.loads(answer[4 : 4 + int.from_bytes(answer[:4], "little")])
+
+    return ask
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_tables_of_the_page_have_the_bytes_of_the_native_engine(engine: Any, name: str) -> None:
+    run = engine({"run": {"toml": QUESTIONS[name]}})["run"]
+    assert run["tables"] == native(QUESTIONS[name])
+    assert run["contentHash"] == _core.load(QUESTIONS[name], "experiment.toml", []).points[0].content_hash
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser(page_file: Path) -> Iterator[Any]:
+    with browsers.chromium() as found:
+        yield found
+
+
+def drawn(page: Any) -> None:
+    """Waits until the first run is drawn, and the address has it."""
+    page.locator(".uplot").first.wait_for()
+    page.wait_for_function("location.hash.startsWith('#toml=')")
+
+
+def pixels(page: Any, chart: str = "throughput") -> str:
+    shown: str = page.evaluate("name => document.querySelector(`#chart-${name} canvas`).toDataURL()", chart)
+    return shown
+
+
+def until_it_differs(page: Any, before: str, chart: str = "throughput") -> None:
+    code = "([name, old]) => document.querySelector(`#chart-${name} canvas`).toDataURL() !== old"
+    page.wait_for_function(code, arg=[chart, before])
+
+
+def address_after(page: Any, before: str) -> str:
+    """The part of the address behind ``#`` when it is another one than before."""
+    page.wait_for_function("old => location.hash !== old", arg=before)
+    shown: str = page.evaluate("location.hash")
+    return shown
+
+
+def table(page: Any, name: str = "flows") -> str:
+    """The text of a table that the page shows."""
+    details = page.locator(f"#{name}-csv")
+    if not details.evaluate("one => one.open"):
+        details.locator("summary").click()
+    text: str = details.locator("pre").text_content()
+    return text
+
+
+@browsers.needed
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_is_silent_and_everybody_can_use_it(browser: Any, width: int, scheme: str) -> None:
+    with opened(browser, PAGE, width, color_scheme=scheme) as page:
+        drawn(page)
+        for summary in page.locator("summary").all():
+            summary.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert objections(page) == []
+        page.locator("#toml").fill(START.replace("20mbit", "20mbps"))
+        page.locator(".problem").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert objections(page) == []
+
+
+@browsers.needed
+def test_the_policy_of_the_page_lets_it_run_and_nothing_else(browser: Any) -> None:
+    page = browser.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(PAGE.as_uri())
+    page.locator(".uplot").nth(3).wait_for()
+    assert said == []
+    assert "default-src 'none'" in page.locator("meta[http-equiv]").get_attribute("content")
+    page.close()
+
+
+@browsers.needed
+def test_a_slider_changes_the_pictures_the_text_and_the_address(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        before, address = pixels(page), page.evaluate("location.hash")
+        slider = page.get_by_role("slider", name="Rate")
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        until_it_differs(page, before)
+        assert slider.get_attribute("aria-valuetext") == "25mbit"
+        address_after(page, address)
+        assert page.locator("#toml").input_value() == START.replace("20mbit", "25mbit")
+
+
+@browsers.needed
+def test_a_slider_that_moves_quickly_ends_with_its_last_value(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        slider = page.get_by_role("slider", name="Round trip")
+        slider.focus()
+        for _ in range(12):
+            page.keyboard.press("ArrowRight")
+        last = START.replace("40ms", slider.get_attribute("aria-valuetext"))
+        page.wait_for_function("text => document.getElementById('toml').value === text", arg=last)
+        assert table(page) == native(last)["flows"]
+
+
+@browsers.needed
+def test_a_newer_experiment_ends_a_long_one(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        before = pixels(page)
+        page.locator("#toml").fill(START.replace('"10s"', '"1000000s"'))
+        page.wait_for_timeout(300)
+        short = START.replace('"10s"', '"3s"')
+        page.locator("#toml").fill(short)
+        until_it_differs(page, before)
+        assert table(page) == native(short)["flows"]
+
+
+@browsers.needed
+@pytest.mark.parametrize("name", ["chance", "names in need of quotes", "Short flows beside a long one"])
+def test_an_address_gives_the_result_and_its_bytes(browser: Any, name: str) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        address = page.evaluate("location.hash")
+        page.locator("#toml").fill(QUESTIONS[name])
+        address = address_after(page, address)
+    with opened(browser, PAGE, fragment=address) as page:
+        drawn(page)
+        assert page.locator("#toml").input_value() == QUESTIONS[name]
+        expected = native(QUESTIONS[name])
+        assert {one: table(page, one) for one in expected if one != "links"} == {
+            one: text for one, text in expected.items() if one != "links"
+        }
+
+
+@browsers.needed
+def test_a_run_of_a_sweep_is_chosen_and_is_in_the_address(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        page.get_by_label("Experiment", exact=True).select_option("A policer")
+        page.get_by_label("Run of the sweep").select_option(index=2)
+        page.wait_for_function("location.hash.endsWith('&run=2')")
+        assert table(page) == native(PRESETS["A policer"], 2)["flows"]
+        address = page.evaluate("location.hash")
+    with opened(browser, PAGE, fragment=address) as page:
+        drawn(page)
+        assert table(page) == native(PRESETS["A policer"], 2)["flows"]
+
+
+@browsers.needed
+def test_a_damaged_address_is_told(browser: Any) -> None:
+    with opened(browser, PAGE, fragment="#toml=AAAA") as page:
+        drawn(page)
+        assert "link is damaged" in page.get_by_role("status").text_content()
+        assert page.locator("#toml").input_value() == START
+
+
+@browsers.needed
+def test_an_error_stands_at_its_line(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        page.locator("#toml").fill(START.replace("20mbit", "20mbps"))
+        problem = page.locator(".problem")
+        problem.wait_for()
+        line = START.splitlines().index('rate = "20mbit"') + 1
+        assert re.search(rf'"20mbps".*experiment\.toml:{line}:8 \(path\.rate\)', problem.text_content(), re.DOTALL)
+        assert page.locator("#lines .wrong").all_text_contents() == [str(line)]
+        page.get_by_role("button", name=f"Go to line {line}").click()
+        selected = "getSelection().toString()"
+        assert page.evaluate(selected) == 'rate = "20mbps"'
+        page.locator("#toml").fill(START)
+        problem.wait_for(state="detached")
+        assert page.locator("#lines .wrong").count() == 0
+
+
+@browsers.needed
+def test_flows_come_go_and_change(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        page.get_by_role("button", name="Add a flow").click()
+        page.get_by_label("Algorithm of flow 3").select_option("reno")
+        page.get_by_role("button", name="Remove flow 1").click()
+        page.wait_for_function("document.querySelectorAll('.flow').length === 2")
+        expected = START.replace('[[flows]]\ncc = "bbr"\n\n', "") + '\n[[flows]]\ncc = "reno"\n'
+        page.wait_for_function("text => document.getElementById('toml').value === text", arg=expected)
+        assert table(page) == native(expected)["flows"]
+
+
+@browsers.needed
+def test_values_are_shown_at_the_cursor_of_pointer_and_keys(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        values = page.locator("#chart-throughput .value")
+        assert values.all_text_contents() == ["", ""]
+        page.locator("#chart-throughput .plot").focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("document.querySelector('#chart-rtt .value').textContent !== ''")
+        assert all(0 < float(text) < 21 for text in values.all_text_contents())
+        assert "at 5.2" in page.locator("#chart-rtt figcaption").text_content()
+
+
+@browsers.needed
+def test_a_link_and_commands_are_copied(browser: Any) -> None:
+    with opened(browser, PAGE, permissions=["clipboard-read", "clipboard-write"]) as page:
+        drawn(page)
+        page.get_by_role("button", name="Copy link").click()
+        page.wait_for_function("document.getElementById('said').textContent !== ''")
+        assert page.evaluate("navigator.clipboard.readText()") == page.url
+        commands = page.locator("#commands").text_content()
+        assert START in commands and "dumbbell run experiment.toml" in commands
