@@ -3,6 +3,7 @@
 * A link out of ``docs`` leads to a page of the site that shows the file, below ``repository``; a folder is a list.
 * Lists may have the indents of CommonMark, which Python-Markdown would not take for lists.
 * The reference of functions and classes is ``api.md`` beside this file.
+* The live page, where ``make live`` has built it, is shown on the first page.
 """
 
 from __future__ import annotations
@@ -16,6 +17,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = "docs/site/"
+LIVE = ROOT / "out/live/index.html"
+FRAME = """\
+---
+hide: [navigation, toc]
+---
+
+<iframe src="live/index.html" title="Dumbbell live" allow="clipboard-write"
+  style="width: 100%; height: 48rem; max-height: 85vh; border: 1px solid currentcolor"></iframe>
+<p><a href="live/index.html">The live page in a window of its own</a></p>
+
+"""
+"""What the first page begins with."""
 PICTURES = {".png", ".svg", ".gif"}
 LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".c": "c", ".json": "json", ".ipynb": "json"}
 _FENCED = re.compile(r"^( *```.*?^ *```)", re.DOTALL | re.MULTILINE)
@@ -129,8 +142,8 @@ def written(path: str) -> bytes:
     return indented(relinked(shown(path), inside(path))).encode()
 
 
-def prepare(into: Path) -> None:
-    """Writes all pages and files of the site below a folder, which is emptied first."""
+def prepare(into: Path, live: Path = LIVE) -> None:
+    """Writes all pages and files of the site below a folder, emptied first, with the page ``live`` if there is one."""
     shutil.rmtree(into, ignore_errors=True)
     files = (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*")) if path.is_file())
     docs = list(filter(stays, files))
@@ -139,6 +152,11 @@ def prepare(into: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(written(path))
     shutil.copy(ROOT / HERE / "api.md", into / "reference/api.md")
+    if live.exists():
+        (into / "live").mkdir()
+        shutil.copy(live, into / "live/index.html")
+        first = into / "README.md"
+        first.write_text(FRAME + first.read_text("utf-8"), "utf-8")
     nav = (ROOT / "mkdocs.yml").read_text("utf-8")
     missing = [path for path in map(place, docs) if path.endswith(".md") and f" {path}\n" not in nav]
     if missing:

@@ -107,6 +107,13 @@ def test_tables_of_the_page_have_the_bytes_of_the_native_engine(engine: Any, nam
     assert run["contentHash"] == _core.load(QUESTIONS[name], "experiment.toml", []).points[0].content_hash
 
 
+@pytest.mark.parametrize("line", ['include = "other.toml"', 'path = { trace = "link.up", rtt = "40ms" }'])
+def test_a_file_is_refused_with_the_reason(engine: Any, line: str) -> None:
+    (error,) = engine({"run": {"toml": line + '\nflows = [{ cc = "bbr" }]\n'}})["errors"]
+    assert "a page has no files" in error["text"]
+    assert error["line"] == 1
+
+
 # --- the page -------------------------------------------------------------------------------------------------------
 
 

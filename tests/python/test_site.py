@@ -51,6 +51,18 @@ def test_lists_have_indents_of_four_and_an_empty_line_before_them() -> None:
     assert pages.indented(text) == new
 
 
+@pytest.mark.parametrize("is_built", [True, False])
+def test_the_first_page_shows_the_live_page_where_it_is_built(tmp_path: Path, is_built: bool) -> None:
+    live = tmp_path / "live.html"
+    if is_built:
+        live.write_text("the page")
+    pages.prepare(tmp_path / "site", live)
+    first = (tmp_path / "site/README.md").read_text("utf-8")
+    assert ('<iframe src="live/index.html"' in first) == is_built
+    assert (tmp_path / "site/live/index.html").exists() == is_built
+    assert "# Dumbbell\n" in first
+
+
 def test_every_link_of_the_site_leads_to_a_file(tmp_path: Path) -> None:
     pages.prepare(tmp_path)
     prepared = sorted(tmp_path.rglob("*.md"))

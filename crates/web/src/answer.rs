@@ -156,7 +156,9 @@ fn run(asked: Asked) -> (Head, Vec<f64>) {
 
 impl Fault {
     fn of(error: &ScenarioError) -> Fault {
-        Fault { line: error.line, text: error.to_string() }
+        // What the standard library says in WebAssembly of every file.
+        let text = error.to_string().replace("operation not supported on this platform", "a page has no files");
+        Fault { line: error.line, text }
     }
 }
 
