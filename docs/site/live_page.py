@@ -41,6 +41,7 @@ def page(engine: bytes) -> str:
     parts = {
         "LIBRARY_STYLE": (LIBRARY / "uPlot.min.css").read_text("utf-8"),
         "STYLE": _source("style.css"),
+        "LICENSE": (LIBRARY / "LICENSE").read_text("utf-8"),
         "LIBRARY": library,
         "MODULES": modules,
         "WORKER": _source("worker.js"),

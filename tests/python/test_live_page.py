@@ -75,6 +75,7 @@ QUESTIONS: dict[str, str] = {
     **PRESETS,
     "names in need of quotes": START.replace('cc = "cubic"', 'cc = "cubic"\nlabel = "one, \\"two\\" and three"'),
     "chance": START.replace('loss = "0%"', 'loss = "1%"\nqueue = "red"\njitter = "1ms"'),
+    "more flows than packets": START.replace('cc = "cubic"', 'cc = "cubic"\ncount = 20'),
     "calls": 'duration = "5s"\npath = { rate = "2mbit", rtt = "40ms" }\nflows = [{ transport = "real-time" }]',
 }
 
@@ -252,6 +253,44 @@ def test_a_run_of_a_sweep_is_chosen_and_is_in_the_address(browser: Any) -> None:
     with opened(browser, PAGE, fragment=address) as page:
         drawn(page)
         assert table(page) == native(PRESETS["A policer"], 2)["flows"]
+
+
+@browsers.needed
+def test_the_way_to_the_commands_leaves_the_experiment_in_the_address(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        address = page.evaluate("location.hash")
+        page.get_by_role("link", name="Run this on your machine").click()
+        assert page.evaluate("document.activeElement.id") == "copy-commands"
+        assert page.evaluate("location.hash") == address
+
+
+@browsers.needed
+def test_the_list_of_experiments_knows_a_changed_one_and_brings_the_first_back(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        chosen = page.get_by_label("Experiment", exact=True)
+        assert chosen.locator("option:checked").text_content() == live.START
+        page.get_by_label("Buffer, exact").fill("4bdp")
+        page.keyboard.press("Enter")
+        page.wait_for_function("document.getElementById('preset').value === ''")
+        assert page.locator("#toml").input_value() == START.replace("1bdp", "4bdp")
+        chosen.select_option(live.START)
+        page.wait_for_function("text => document.getElementById('toml').value === text", arg=START)
+        assert page.get_by_label("Buffer, exact").input_value() == "1bdp"
+
+
+@browsers.needed
+def test_what_cannot_be_drawn_is_told(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        page.locator("#toml").fill("record.series = false\n" + START)
+        page.wait_for_function("document.querySelectorAll('.uplot').length === 0")
+        assert "records no time series" in page.locator("#cost").text_content()
+        page.locator("#toml").fill(START.replace('cc = "cubic"', 'cc = "cubic"\ncount = 20'))
+        drawn(page)
+        assert "12 of 21 flows are drawn" in page.locator("#cost").text_content()
+        assert table(page) == native(page.locator("#toml").input_value())["flows"]
 
 
 @browsers.needed

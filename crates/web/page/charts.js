@@ -5,7 +5,7 @@ import { COLOURS, element, swatch } from "live/dom";
 const { uPlot } = globalThis;
 const HEIGHT = 190;
 const FONT = "12px system-ui, sans-serif";
-const MOST_FLOWS = 12;
+export const MOST_FLOWS = 12;
 const MEANS = 120; // Points of a rate: with more, bursts hide its course.
 const STEP = 0.02; // An arrow key moves the cursor by this share of the time.
 
@@ -19,10 +19,10 @@ const ink = () => colour("ink");
 
 // Samples of all flows share their times: for each flow and column a curve with a place for every time.
 function curves(rows, owner, columns) {
-  const times = [...new Set(rows.t_s ?? [])].sort((a, b) => a - b);
+  const times = [...new Set(rows.t_s)].sort((a, b) => a - b);
   const place = new Map(times.map((time, index) => [time, index]));
   const found = new Map();
-  for (let row = 0; row < times.length || row < (rows.t_s?.length ?? 0); row += 1) {
+  for (let row = 0; row < rows.t_s.length; row += 1) {
     const key = rows[owner][row];
     if (!found.has(key)) found.set(key, Object.fromEntries(columns.map((name) => [name, new Array(times.length).fill(null)])));
     for (const name of columns) {

@@ -1,7 +1,7 @@
 // The page: one text, the experiment, from which everything else follows.
 
 import * as address from "live/address";
-import { Charts } from "live/charts";
+import { Charts, MOST_FLOWS } from "live/charts";
 import { element } from "live/dom";
 import { Engine } from "live/engine";
 import { Flows } from "live/flows";
@@ -57,6 +57,7 @@ function answered({ toml, form, errors, run }, isNewest, took) {
     state.changes = [];
     if (editor.value !== state.toml) editor.value = state.toml;
     if (form) showForm(form);
+    showPreset();
     at("form").inert = !form;
     showProblems(errors);
     keepAddress();
@@ -74,6 +75,12 @@ let flows = null;
 function showForm(form) {
   sliders.show(form);
   flows.show(form.flows);
+}
+
+// Which experiment of the list this is, if it is one.
+function showPreset() {
+  const index = presets.findIndex(({ toml }) => toml === state.toml);
+  at("preset").value = index < 0 ? "" : String(index);
 }
 
 // The gutter of the editor has the numbers of the lines; those with errors are marked, and so are the lines.
@@ -142,8 +149,12 @@ function showRun(run, form, took) {
   };
   charts.show(view);
   tables.show(run, (flow) => names[flow]);
-  const used = link.utilization ? ` The link ${link.name} was used to ${(100 * Number(link.utilization)).toFixed(0)} %.` : "";
-  at("cost").textContent = `${run.durationS} s and ${run.packets.toLocaleString("en")} packets in ${took.toFixed(0)} ms.${used}`;
+  at("cost").textContent = [
+    `${run.durationS} s and ${run.packets.toLocaleString("en")} packets in ${took.toFixed(0)} ms.`,
+    link.utilization ? `The link ${link.name} was used to ${(100 * Number(link.utilization)).toFixed(0)} %.` : "",
+    names.length > MOST_FLOWS ? `${MOST_FLOWS} of ${names.length} flows are drawn.` : "",
+    view.linkSeries.t_s.length ? "" : "No pictures: this experiment records no time series (record.series = false).",
+  ].filter(Boolean).join(" ");
   showPoints(run);
   showCommands(run);
   state.shown = run;
@@ -180,7 +191,6 @@ async function copy(text, done) {
 async function fromAddress() {
   try {
     const found = await address.read(location.hash);
-    if (found) say("");
     return found ?? presets[0];
   } catch {
     say("The link is damaged: its address holds no experiment. This is the first experiment in its place.");
@@ -195,9 +205,15 @@ function listen() {
   });
   editor.addEventListener("input", typed);
   at("preset").append(...presets.map(({ name }, index) => element("option", { value: index }, name)));
-  at("preset").addEventListener("change", () => load(presets[Number(at("preset").value)]));
+  at("preset").addEventListener("change", () => { if (at("preset").value) load(presets[Number(at("preset").value)]); });
   at("point").addEventListener("change", () => { state.point = Number(at("point").value); ask(); });
   addEventListener("hashchange", async () => load(await fromAddress()));
+  // Followed as a link it would take the place of the experiment in the address.
+  at("to-own-machine").addEventListener("click", (event) => {
+    event.preventDefault();
+    at("own-machine").scrollIntoView();
+    at("copy-commands").focus();
+  });
   at("copy-link").addEventListener("click", async () => {
     const link = new URL(await address.written(state.toml, state.point), location.href);
     history.replaceState(null, "", link);

@@ -36,23 +36,30 @@ export class Sliders {
     for (const slider of SLIDERS) {
       const range = element("input", { type: "range", id: slider.name, min: 0, max: slider.numbers.length - 1, step: 1 });
       const field = element("input", { type: "text", "aria-label": `${slider.title}, exact`, spellcheck: "false", size: 8 });
+      const row = { slider, range, field, shown: "" };
       range.addEventListener("input", () => {
         field.value = slider.text(slider.numbers[range.valueAsNumber]);
         range.setAttribute("aria-valuetext", field.value);
         change(slider.key, field.value);
       });
-      field.addEventListener("change", () => change(slider.key, field.value.trim()));
+      field.addEventListener("change", () => {
+        row.shown = field.value;
+        change(slider.key, field.value.trim());
+      });
       host.append(element("div", { class: "slider" }, element("label", { for: slider.name }, slider.title), range, field));
-      this.#rows.push({ slider, range, field });
+      this.#rows.push(row);
     }
   }
 
   show(form) {
-    for (const { slider, range, field } of this.#rows) {
+    for (const row of this.#rows) {
+      const { slider, range, field } = row;
       const setting = form[slider.name];
       range.disabled = field.disabled = setting === null;
       const shown = setting ? setting.text : "in the text";
-      if (document.activeElement !== field) field.value = shown;
+      // What somebody types stays until it is entered.
+      const isTyped = document.activeElement === field && field.value !== row.shown;
+      if (!isTyped) field.value = row.shown = shown;
       range.valueAsNumber = nearest(slider.numbers, setting?.number ?? 1);
       range.setAttribute("aria-valuetext", shown);
     }

@@ -1,6 +1,7 @@
 //! Tables as comma-separated text, with the bytes that Polars writes for the tables of the Python package.
 
 use dumbbell_results::{Table, UNKNOWN, Values};
+use serde_json::json;
 use std::fmt::Write as _;
 
 /// A line with the names of the columns, then one a row. A value that does not exist is empty.
@@ -21,8 +22,9 @@ pub fn csv(table: &Table) -> String {
 fn cell(text: &mut String, values: &Values, row: usize) {
     match values {
         Values::Float(rows) if rows[row].is_nan() => Ok(()),
-        // Debug's form has the fewest digits that give the same number, and a point in a whole one.
-        Values::Float(rows) => write!(text, "{:?}", rows[row]),
+        Values::Float(rows) if rows[row].is_infinite() => write!(text, "{}", rows[row]),
+        // The fewest digits that give the same number, a point in a whole one, and exponents as Polars has them.
+        Values::Float(rows) => write!(text, "{}", json!(rows[row])),
         Values::Count(rows) if rows[row] == UNKNOWN => Ok(()),
         Values::Count(rows) => write!(text, "{}", rows[row]),
         Values::Index(rows) => write!(text, "{}", rows[row]),
@@ -66,8 +68,8 @@ mod tests {
 
     #[test]
     fn numbers_have_the_fewest_digits_that_read_back_as_the_same() {
-        let floats = vec![0.1 + 0.2, 10.0, 0.0, 1e16, 1e-7];
+        let floats = vec![0.1 + 0.2, 10.0, 0.0, 1e16, 1e-5, 1e-7, f64::NEG_INFINITY];
         let column = Column { name: "x".into(), unit: "", meaning: "", values: Values::Float(floats) };
-        assert_eq!(csv(&Table { columns: vec![column] }), "x\n0.30000000000000004\n10.0\n0.0\n1e16\n1e-7\n");
+        assert_eq!(csv(&Table { columns: vec![column] }), "x\n0.30000000000000004\n10.0\n0.0\n1e+16\n0.00001\n1e-7\n-inf\n");
     }
 }
