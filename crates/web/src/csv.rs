@@ -70,6 +70,9 @@ mod tests {
     fn numbers_have_the_fewest_digits_that_read_back_as_the_same() {
         let floats = vec![0.1 + 0.2, 10.0, 0.0, 1e16, 1e-5, 1e-7, f64::NEG_INFINITY];
         let column = Column { name: "x".into(), unit: "", meaning: "", values: Values::Float(floats) };
-        assert_eq!(csv(&Table { columns: vec![column] }), "x\n0.30000000000000004\n10.0\n0.0\n1e+16\n0.00001\n1e-7\n-inf\n");
+        assert_eq!(
+            csv(&Table { columns: vec![column] }),
+            "x\n0.30000000000000004\n10.0\n0.0\n1e+16\n0.00001\n1e-7\n-inf\n"
+        );
     }
 }
