@@ -23,6 +23,7 @@ from dumbbell.tables import Table
 if TYPE_CHECKING:
     from dumbbell import metrics, plots
     from dumbbell.advice import advise
+    from dumbbell.pages.live import live_page
     from dumbbell.scoring import score
     from dumbbell.statistics import stats
 
@@ -53,6 +54,7 @@ __all__ = [
     "advise",
     "algorithms",
     "compare",
+    "live_page",
     "load_result",
     "load_sweep",
     "metrics",
@@ -69,6 +71,8 @@ def __getattr__(name: str) -> Any:
     """What takes its time to import, when it is asked for: ``dumbbell.metrics``, ``plots``, ``stats`` and others."""
     if name == "advise":
         return importlib.import_module("dumbbell.advice").advise
+    if name == "live_page":
+        return importlib.import_module("dumbbell.pages.live").live_page
     if name == "score":
         return importlib.import_module("dumbbell.scoring").score
     if name == "stats":

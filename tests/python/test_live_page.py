@@ -22,6 +22,7 @@ import polars as pl
 import pytest
 
 import browsers
+import dumbbell as db
 from browsers import SCHEMES, WIDTHS, objections, opened
 from dumbbell import _core
 
@@ -67,6 +68,47 @@ def test_an_experiment_to_choose_runs_in_a_page(name: str) -> None:
     # A page has no files: what it names must be all there is.
     points = _core.load(PRESETS[name], "/nowhere/experiment.toml", []).points
     assert 1 <= len(points) <= 10
+
+
+# --- an experiment of one's own -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> Path:
+    """What a live page has of experiments to choose from."""
+    file = tmp_path / "page.html"
+    file.write_text('<script type="application/json" id="presets">[{"name": "a", "toml": "b"}]</script>')
+    return file
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_page_begins_with_the_given_experiment(tmp_path: Path, stand_in: Path, name: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(PRESETS[name] + "# </script>\n", "utf-8")
+    saved = db.live_page(file, page=stand_in).save(tmp_path / "mine.html").read_text("utf-8")
+    assert saved.count("</script>") == 1
+    first, second = json.loads(re.sub("</?script[^>]*>", "", saved))
+    assert first == {"name": "Yours", "toml": file.read_text("utf-8")}
+    assert second == {"name": "a", "toml": "b"}
+
+
+def test_a_dictionary_becomes_the_same_experiment(tmp_path: Path, stand_in: Path) -> None:
+    document = {"duration": "1s", "path": {"rate": "1mbit", "rtt": "40ms"}, "flows": [{"cc": "bbr", "label": 'a "b"'}]}
+    page = db.live_page(document, page=stand_in).html
+    toml = json.loads(re.sub("</?script[^>]*>", "", page))[0]["toml"]
+    (mine,), (theirs,) = (_core.load(toml, "a.toml", []).points, _core.load_json(json.dumps(document), "b", []).points)
+    assert mine.content_hash == theirs.content_hash
+
+
+def test_what_cannot_be_a_page_is_told(tmp_path: Path) -> None:
+    document = {"path": {"rate": "1mbit", "rtt": "40ms"}, "flows": [{"cc": "bbr"}]}
+    with pytest.raises(FileNotFoundError, match="make live"):
+        db.live_page(document, page=tmp_path / "missing.html")
+    (tmp_path / "other.html").write_text("<p>another</p>")
+    with pytest.raises(ValueError, match=r"other\.html is not the live page"):
+        db.live_page(document, page=tmp_path / "other.html")
+    with pytest.raises(db.ScenarioError, match="rtt"):
+        db.live_page({"path": {"rate": "1mbit"}, "flows": [{"cc": "bbr"}]}, page=tmp_path / "other.html")
 
 
 # --- the engine -----------------------------------------------------------------------------------------------------
@@ -354,3 +396,18 @@ def test_a_link_and_commands_are_copied(browser: Any) -> None:
         assert page.evaluate("navigator.clipboard.readText()") == page.url
         commands = page.locator("#commands").text_content()
         assert START in commands and "dumbbell run experiment.toml" in commands
+
+
+@browsers.needed
+def test_a_notebook_shows_the_page(browser: Any, tmp_path: Path) -> None:
+    notebook = tmp_path / "notebook.html"
+    file = tmp_path / "mine.toml"
+    file.write_text(QUESTIONS["names in need of quotes"], "utf-8")
+    notebook.write_text(f"<!doctype html><meta charset=utf-8>{db.live_page(file, page=PAGE)._repr_html_()}", "utf-8")
+    with opened(browser, notebook) as page:
+        frame = page.frame_locator("iframe")
+        frame.locator(".uplot").nth(3).wait_for()
+        frame.get_by_role("slider", name="Rate").press("ArrowRight")
+        assert not frame.get_by_role("button", name="Copy link").is_visible()
+        frame.locator("#flows-csv summary").click()
+        assert "one, " in frame.locator("#flows-csv pre").text_content()

@@ -10,6 +10,8 @@ import { Tables, parsed } from "live/tables";
 
 const TYPING_MS = 150;
 const ADDRESS_MS = 250; // Browsers refuse an address that changes too often.
+// In a notebook the page is part of another one, and has no address.
+const HAS_ADDRESS = location.protocol !== "about:";
 
 const at = (id) => document.getElementById(id);
 const presets = JSON.parse(at("presets").textContent);
@@ -107,6 +109,7 @@ function select(number) {
 }
 
 const keepAddress = later(ADDRESS_MS, async () => {
+  if (!HAS_ADDRESS) return;
   history.replaceState(null, "", await address.written(state.toml, state.point));
 });
 
@@ -199,6 +202,7 @@ async function fromAddress() {
 }
 
 function listen() {
+  at("copy-link").hidden = !HAS_ADDRESS;
   const typed = later(TYPING_MS, () => {
     Object.assign(state, { toml: editor.value, changes: [] });
     ask();
