@@ -106,3 +106,28 @@ fn a_setting_without_a_path_changes_nothing() {
     let text = "[[links]]\nfrom = \"a\"\nto = \"b\"\n";
     assert_eq!(after(text, &[set("path.rate", "1mbit")]), text);
 }
+
+#[test]
+fn keys_with_dots_and_tables_behind_the_flows_stay_in_their_places() {
+    let text = "path.rate = \"1mbit\"\npath.rtt = \"1ms\"\n\n[[flows]]\ncc = \"bbr\"\n\n[sweep]\nrepeat = 2\n";
+    let changes = [set("path.rate", "2mbit"), set("path.loss", "1%"), Change::AddFlow("reno".into())];
+    let expected = "path.rate = \"2mbit\"\npath.rtt = \"1ms\"\npath.loss = \"1%\"\n\n[[flows]]\ncc = \"bbr\"\n\n\
+                    [[flows]]\ncc = \"reno\"\n\n[sweep]\nrepeat = 2\n";
+    assert_eq!(after(text, &changes), expected);
+}
+
+#[test]
+fn what_a_form_shows_is_what_it_has_set() {
+    for (key, text) in
+        [("path.rate", "1.5gbit"), ("path.rtt", "3us"), ("path.buffer", "0.5bdp"), ("path.loss", "0.02%")]
+    {
+        let form = changed(TEXT, &[set(key, text)]).1.expect("it is TOML");
+        let shown = match key {
+            "path.rate" => form.rate,
+            "path.rtt" => form.rtt,
+            "path.buffer" => form.buffer,
+            _ => form.loss,
+        };
+        assert_eq!(shown.map(|setting| setting.text).as_deref(), Some(text), "{key}");
+    }
+}
