@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "crates/web/page"
 LIBRARY = ROOT / "python/dumbbell/pages/uplot"
-MODULES = ("address", "charts", "dom", "engine", "flows", "page", "sliders", "tables")
+MODULES = ("address", "charts", "curves", "dom", "engine", "flows", "looks", "page", "pictures", "sliders", "tables")
 START = "BBR beside CUBIC"
 EXAMPLES = {
     "A flow that comes late": "late-comer",

@@ -267,6 +267,19 @@ def test_a_newer_experiment_ends_a_long_one(browser: Any) -> None:
 
 
 @browsers.needed
+def test_what_is_typed_while_the_engine_is_at_work_stays(browser: Any) -> None:
+    with opened(browser, PAGE) as page:
+        drawn(page)
+        page.get_by_label("Experiment", exact=True).select_option("A flow that comes late")
+        comment = "# typed while the first answer is on its way"
+        page.locator("#toml").press_sequentially(comment, delay=30)
+        expected = page.locator("#toml").input_value()
+        assert comment in expected
+        page.wait_for_function("text => document.getElementById('commands').textContent.includes(text)", arg=expected)
+        assert page.locator("#toml").input_value() == expected
+
+
+@browsers.needed
 @pytest.mark.parametrize("name", ["chance", "names in need of quotes", "Short flows beside a long one"])
 def test_an_address_gives_the_result_and_its_bytes(browser: Any, name: str) -> None:
     with opened(browser, PAGE) as page:

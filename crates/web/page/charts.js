@@ -1,112 +1,24 @@
-// The pictures: throughput, round-trip time, queue and windows over time, with the values at the cursor in the legend.
+// Draws the pictures, with the values at the cursor in the legend.
 
-import { COLOURS, element, swatch } from "live/dom";
+import { element } from "live/dom";
+import { colour, ink, swatch } from "live/looks";
+import { pictures } from "live/pictures";
 
 const { uPlot } = globalThis;
 const HEIGHT = 190;
 const FONT = "12px system-ui, sans-serif";
-export const MOST_FLOWS = 12;
-const MEANS = 120; // Points of a rate: with more, bursts hide its course.
 const STEP = 0.02; // An arrow key moves the cursor by this share of the time.
 
 const number = (value) => Number(value.toPrecision(value >= 100 ? 4 : 3)).toLocaleString("en");
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-const ofFlow = (flow) => () => colour(`flow-${flow % COLOURS}`);
-const dashOf = (flow) => (flow < COLOURS ? [] : [6, 3]);
-const ink = () => colour("ink");
-
-// --- from samples to curves -----------------------------------------------------------------------------------------
-
-// Samples of all flows share their times: for each flow and column a curve with a place for every time.
-function curves(rows, owner, columns) {
-  const times = [...new Set(rows.t_s)].sort((a, b) => a - b);
-  const place = new Map(times.map((time, index) => [time, index]));
-  const found = new Map();
-  for (let row = 0; row < rows.t_s.length; row += 1) {
-    const key = rows[owner][row];
-    if (!found.has(key)) found.set(key, Object.fromEntries(columns.map((name) => [name, new Array(times.length).fill(null)])));
-    for (const name of columns) {
-      const value = rows[name][row];
-      if (!Number.isNaN(value)) found.get(key)[name][place.get(rows.t_s[row])] = value;
-    }
-  }
-  return { times, found };
-}
-
-// Means over equal parts of the time, at their middles.
-function means(times, values) {
-  const width = Math.max(1, Math.ceil(times.length / MEANS));
-  const middles = [];
-  const result = values.map(() => []);
-  for (let start = 0; start < times.length; start += width) {
-    const end = Math.min(start + width, times.length);
-    middles.push((times[start] + times[end - 1]) / 2);
-    values.forEach((column, index) => {
-      const known = column.slice(start, end).filter((value) => value !== null);
-      result[index].push(known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null);
-    });
-  }
-  return [middles, ...result];
-}
-
-// The times at which a count grew.
-const growth = (times, counts) => times.filter((_, index) => index > 0 && counts[index] > counts[index - 1]);
-
-// --- what is drawn --------------------------------------------------------------------------------------------------
-
-// The pictures of a run, as plain data: `{ id, title, unit, data, lines, level, marks, note }`.
-function pictures({ series, linkSeries, flows, link, level }) {
-  const { times, found } = curves(series, "flow", ["received_mbps", "srtt_ms", "cwnd", "inflight", "lost_total"]);
-  const shown = flows.filter(({ flow }) => found.has(flow)).slice(0, MOST_FLOWS);
-  const column = (name) => shown.map(({ flow }) => found.get(flow)[name]);
-  const lines = shown.map(({ flow, name }) => ({ name, stroke: ofFlow(flow), dash: dashOf(flow), flow }));
-  const made = [];
-  if (shown.length) {
-    made.push({
-      id: "throughput", title: "Throughput at the receiver", unit: "Mbit/s", data: means(times, column("received_mbps")), lines,
-      level: level.rate,
-    });
-    made.push({
-      id: "rtt", title: "Smoothed round-trip time", unit: "ms", data: [times, ...column("srtt_ms")], lines, level: level.rtt,
-    });
-  }
-  const links = curves(linkSeries, "link", ["queue_bytes", "drops_total", "losses_total"]);
-  const queue = links.found.get(link.number);
-  if (queue) {
-    made.push({
-      id: "queue",
-      title: `Queue of the link ${link.name}`,
-      unit: "kB",
-      data: [links.times, queue.queue_bytes.map((bytes) => (bytes === null ? null : bytes / 1000))],
-      lines: [{ name: "queue", stroke: ink, dash: [], isArea: true }],
-      level: level.buffer,
-      marks: [
-        { name: "drops by the queue", shape: "triangle", stroke: () => colour("bad"), times: growth(links.times, queue.drops_total), row: 0 },
-        { name: "random losses", shape: "cross", stroke: ink, times: growth(links.times, queue.losses_total), row: 1 },
-      ],
-    });
-  }
-  if (shown.length) {
-    const thin = lines.map((line) => ({ ...line, name: `${line.name} in flight`, isThin: true }));
-    const lost = shown.map(({ flow, name }, row) => ({
-      name: `${name} finds losses`, shape: "tick", stroke: ofFlow(flow), times: growth(times, found.get(flow).lost_total), row,
-    }));
-    made.push({
-      id: "cwnd",
-      title: "Congestion window",
-      unit: "packets",
-      data: [times, ...column("cwnd"), ...column("inflight")],
-      lines: [...lines, ...thin],
-      marks: lost,
-      note: "thin: in flight · ticks: losses that the sender finds",
-    });
-  }
-  return made;
-}
 
 const axis = (more) => ({
-  stroke: ink, font: FONT, gap: 4, size: 28, grid: { stroke: () => colour("line"), width: 1 },
-  ticks: { stroke: () => colour("line"), width: 1, size: 4 }, ...more,
+  stroke: ink,
+  font: FONT,
+  gap: 4,
+  size: 28,
+  grid: { stroke: () => colour("line"), width: 1 },
+  ticks: { stroke: () => colour("line"), width: 1, size: 4 },
+  ...more,
 });
 
 function drawLevel(u, level) {
@@ -124,9 +36,23 @@ function drawLevel(u, level) {
 }
 
 const SHAPES = {
-  triangle: (ctx, x, y, half) => { ctx.moveTo(x - half, y - half); ctx.lineTo(x + half, y - half); ctx.lineTo(x, y + half); ctx.closePath(); ctx.fill(); },
-  cross: (ctx, x, y, half) => { ctx.moveTo(x - half, y - half); ctx.lineTo(x + half, y + half); ctx.moveTo(x - half, y + half); ctx.lineTo(x + half, y - half); },
-  tick: (ctx, x, y, half) => { ctx.moveTo(x, y - half); ctx.lineTo(x, y + half); },
+  triangle: (ctx, x, y, half) => {
+    ctx.moveTo(x - half, y - half);
+    ctx.lineTo(x + half, y - half);
+    ctx.lineTo(x, y + half);
+    ctx.closePath();
+    ctx.fill();
+  },
+  cross: (ctx, x, y, half) => {
+    ctx.moveTo(x - half, y - half);
+    ctx.lineTo(x + half, y + half);
+    ctx.moveTo(x - half, y + half);
+    ctx.lineTo(x + half, y - half);
+  },
+  tick: (ctx, x, y, half) => {
+    ctx.moveTo(x, y - half);
+    ctx.lineTo(x, y + half);
+  },
 };
 
 // Marks stand in rows below the upper edge.
@@ -159,7 +85,14 @@ class Picture {
     this.caption = element("figcaption", {}, element("strong", {}, `${spec.title} (${spec.unit})`), this.time);
     this.notes = element("p", { class: "legend soft" });
     this.place = element("div", { class: "plot", role: "img", tabindex: 0 });
-    this.figure = element("figure", { id: `chart-${spec.id}` }, this.caption, this.#legend(spec), this.place, this.notes);
+    this.figure = element(
+      "figure",
+      { id: `chart-${spec.id}` },
+      this.caption,
+      this.#legend(spec),
+      this.place,
+      this.notes,
+    );
     host.append(this.figure);
     this.spec = spec;
     this.duration = duration;
@@ -184,12 +117,14 @@ class Picture {
   }
 
   #legend({ lines }) {
-    const items = lines.filter((line) => !line.isArea).map((line) => {
-      const value = element("span", { class: "value" });
-      this.values.push(value);
-      if (line.isThin) return null;
-      return element("li", {}, swatch(line.flow), line.name, value);
-    });
+    const items = lines
+      .filter((line) => !line.isArea)
+      .map((line) => {
+        const value = element("span", { class: "value" });
+        this.values.push(value);
+        if (line.isThin) return null;
+        return element("li", {}, swatch(line.flow), line.name, value);
+      });
     return element("ul", { class: "legend" }, ...items.filter(Boolean));
   }
 
@@ -200,9 +135,11 @@ class Picture {
       const known = data[index + 1].filter((value) => value !== null);
       return known.length ? `${name} ${number(Math.min(...known))} to ${number(Math.max(...known))}` : `${name} none`;
     });
-    this.place.setAttribute("aria-label", `${title} over ${this.duration} s, in ${unit}: ${ranges.join(", ")}. Arrow keys move the cursor.`);
+    const said = `${title} over ${this.duration} s, in ${unit}: ${ranges.join(", ")}. Arrow keys move the cursor.`;
+    this.place.setAttribute("aria-label", said);
     const symbols = { triangle: "▼", cross: "✕" };
-    const notes = marks.filter(({ shape, times }) => symbols[shape] && times.length).map(({ shape, name }) => `${symbols[shape]} ${name}`);
+    const seen = marks.filter(({ shape, times }) => symbols[shape] && times.length);
+    const notes = seen.map(({ shape, name }) => `${symbols[shape]} ${name}`);
     if (level) notes.unshift(`dotted: ${level.name}, ${number(level.value)} ${unit}`);
     if (note) notes.unshift(note);
     this.notes.textContent = notes.join(" · ");
@@ -211,7 +148,11 @@ class Picture {
   #options() {
     const top = (_, __, high) => [0, 1.08 * Math.max(high ?? 0, this.spec.level?.value ?? 0) || 1];
     const line = ({ stroke, dash, isThin, isArea }) => ({
-      stroke, dash, points: { show: false }, width: isThin ? 0.8 : isArea ? 1 : 1.8, alpha: isThin ? 0.5 : 1,
+      stroke,
+      dash,
+      points: { show: false },
+      width: isThin ? 0.8 : isArea ? 1 : 1.8,
+      alpha: isThin ? 0.5 : 1,
       fill: isArea ? () => colour("area") : undefined,
     });
     return {
@@ -227,7 +168,12 @@ class Picture {
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 }, sync: { key: "time" } },
       hooks: {
         setCursor: [(u) => this.#read(u.cursor.idx)],
-        draw: [(u) => { drawLevel(u, this.spec.level); drawMarks(u, this.spec.marks ?? []); }],
+        draw: [
+          (u) => {
+            drawLevel(u, this.spec.level);
+            drawMarks(u, this.spec.marks ?? []);
+          },
+        ],
       },
     };
   }
@@ -271,12 +217,13 @@ export class Charts {
     });
   }
 
-  // `view` has the series of a run, `duration`, its `flows` (`{ flow, name }`), the `link` whose queue is shown, and the
-  // dotted lines: `level` of `rate`, `rtt` and `buffer`.
+  // `view` has the series of a run, `duration`, its `flows` (`{ flow, name }`), the `link` whose queue is shown, and
+  // the dotted lines: `level` of `rate`, `rtt` and `buffer`.
   show(view) {
     const specs = pictures(view);
-    const isSame = specs.length === this.#pictures.length
-      && specs.every((spec, index) => Picture.shape(spec) === this.#pictures[index].shape);
+    const isSame =
+      specs.length === this.#pictures.length &&
+      specs.every((spec, index) => Picture.shape(spec) === this.#pictures[index].shape);
     if (isSame) {
       this.#pictures.forEach((picture, index) => picture.show(specs[index], view.duration));
       return;

@@ -9,9 +9,3 @@ export function element(tag, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
-
-// The line of a flow in pictures, lists and legends.
-export const swatch = (flow) => element("span", { class: "swatch", "data-flow": flow % COLOURS, "aria-hidden": "true" });
-
-// As many as the style names, --flow-0 and so on.
-export const COLOURS = 6;

@@ -45,10 +45,14 @@ export class Engine {
 
   #hire() {
     const url = URL.createObjectURL(new Blob([text("worker")], { type: "text/javascript" }));
-    this.#worker = new Worker(url);
+    const worker = new Worker(url);
     URL.revokeObjectURL(url);
-    this.#worker.postMessage(this.#module);
-    this.#worker.onmessage = ({ data }) => this.#answered(data);
+    worker.postMessage(this.#module);
+    // One that was given up may have answered already.
+    worker.onmessage = ({ data }) => {
+      if (worker === this.#worker) this.#answered(data);
+    };
+    this.#worker = worker;
   }
 
   #next() {

@@ -1,12 +1,14 @@
 // The list of flows: an algorithm for each, one more, one less.
 
-import { element, swatch } from "live/dom";
+import { element } from "live/dom";
+import { swatch } from "live/looks";
 
 // At the head of every list.
 const FAMILIAR = ["bbr", "bbr2", "bbr3", "copa", "cubic", "dctcp", "ledbat", "prague", "reno", "vegas"];
 
 function options(algorithms, chosen) {
-  const option = ({ name, summary }) => element("option", { value: name, title: summary, selected: name === chosen }, name);
+  const option = ({ name, summary }) =>
+    element("option", { value: name, title: summary, selected: name === chosen }, name);
   const familiar = algorithms.filter(({ name }) => FAMILIAR.includes(name));
   const others = algorithms.filter(({ name }) => !FAMILIAR.includes(name));
   const made = [
@@ -60,7 +62,11 @@ export class Flows {
       flow.count > 1 ? `× ${flow.count}` : "",
       flow.hasParameters ? "with parameters" : "",
     ];
-    const remove = { type: "button", "aria-label": `Remove flow ${index + 1}`, on: { click: () => this.#change({ removeFlow: index }) } };
+    const remove = {
+      type: "button",
+      "aria-label": `Remove flow ${index + 1}`,
+      on: { click: () => this.#change({ removeFlow: index }) },
+    };
     return element(
       "div",
       { class: "flow" },

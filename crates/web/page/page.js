@@ -1,10 +1,11 @@
 // The page: one text, the experiment, from which everything else follows.
 
 import * as address from "live/address";
-import { Charts, MOST_FLOWS } from "live/charts";
+import { Charts } from "live/charts";
 import { element } from "live/dom";
 import { Engine } from "live/engine";
 import { Flows } from "live/flows";
+import { MOST_FLOWS } from "live/pictures";
 import { Sliders } from "live/sliders";
 import { Tables, parsed } from "live/tables";
 
@@ -21,7 +22,7 @@ const charts = new Charts(at("charts"));
 const tables = new Tables(at("tables"));
 
 // `changes` are those of the form that are not in the text yet; each question has all of them.
-const state = { toml: "", changes: [], point: 0, shown: null };
+const state = { toml: "", changes: [], point: 0 };
 
 const later = (milliseconds, action) => {
   let timer = 0;
@@ -31,13 +32,18 @@ const later = (milliseconds, action) => {
   };
 };
 
-const say = (text) => { at("said").textContent = text; };
+const say = (text) => {
+  at("said").textContent = text;
+};
 
 // --- questions and answers ------------------------------------------------------------------------------------------
 
 function ask() {
   const { toml, changes, point } = state;
-  engine.ask({ run: { toml, changes, point } }, answered);
+  // What is typed in the meantime is newer than the answer, even before it is asked about.
+  engine.ask({ run: { toml, changes, point } }, (answer, isNewest, took) =>
+    answered(answer, isNewest && toml === state.toml, took),
+  );
 }
 
 function change(one) {
@@ -85,7 +91,7 @@ function showPreset() {
   at("preset").value = index < 0 ? "" : String(index);
 }
 
-// The gutter of the editor has the numbers of the lines; those with errors are marked, and so are the lines.
+// The gutter of the editor has the numbers of the lines; those with errors are marked.
 function showProblems(errors) {
   const wrong = new Set(errors.map(({ line }) => line));
   const count = editor.value.split("\n").length;
@@ -118,7 +124,9 @@ const keepAddress = later(ADDRESS_MS, async () => {
 // The name of each flow: its label, with its number where others have the same.
 function namesOf(rows) {
   const labels = rows.map(({ label }) => label);
-  return labels.map((label, flow) => (labels.indexOf(label) === labels.lastIndexOf(label) ? label : `${label} (${flow})`));
+  return labels.map((label, flow) =>
+    labels.indexOf(label) === labels.lastIndexOf(label) ? label : `${label} (${flow})`,
+  );
 }
 
 // Where most flows meet is the link that is used most.
@@ -127,14 +135,16 @@ function busiest(rows) {
   return rows.reduce((best, row) => (used(row) > used(best) ? row : best), rows[0]);
 }
 
-function levels(form, flowRows) {
+// The dotted lines; those of the path belong to its link.
+function levels(form, flowRows, link) {
   const { rate, rtt, buffer } = form ?? {};
   const base = [...new Set(flowRows.map((row) => row.base_rtt_ms))];
-  const bytes = rate?.number && rtt?.number && buffer?.number ? (125 * rate.number * rtt.number * buffer.number) / 1000 : null;
+  const isPath = link.name === "bottleneck" && rate?.number && rtt?.number && buffer?.number;
+  const kilobytes = isPath ? (rate.number * rtt.number * buffer.number) / 8 : null;
   return {
     rate: rate?.number ? { name: "rate of the path", value: rate.number } : null,
     rtt: base.length === 1 && base[0] ? { name: "base round trip", value: Number(base[0]) } : null,
-    buffer: bytes ? { name: "buffer", value: bytes } : null,
+    buffer: kilobytes ? { name: "buffer", value: kilobytes } : null,
   };
 }
 
@@ -148,7 +158,7 @@ function showRun(run, form, took) {
     duration: run.durationS,
     flows: names.map((name, flow) => ({ flow, name })),
     link: { number: Number(link.link), name: link.name },
-    level: levels(form, flowRows),
+    level: levels(form, flowRows, link),
   };
   charts.show(view);
   tables.show(run, (flow) => names[flow]);
@@ -157,10 +167,11 @@ function showRun(run, form, took) {
     link.utilization ? `The link ${link.name} was used to ${(100 * Number(link.utilization)).toFixed(0)} %.` : "",
     names.length > MOST_FLOWS ? `${MOST_FLOWS} of ${names.length} flows are drawn.` : "",
     view.linkSeries.t_s.length ? "" : "No pictures: this experiment records no time series (record.series = false).",
-  ].filter(Boolean).join(" ");
+  ]
+    .filter(Boolean)
+    .join(" ");
   showPoints(run);
   showCommands(run);
-  state.shown = run;
 }
 
 function showPoints({ points, point }) {
@@ -172,7 +183,8 @@ function showPoints({ points, point }) {
 
 function showCommands({ contentHash, points }) {
   const end = state.toml.endsWith("\n") ? "" : "\n";
-  at("commands").textContent = `cat > experiment.toml <<'END'\n${state.toml}${end}END\ndumbbell run experiment.toml --plot --out result\n`;
+  const command = "dumbbell run experiment.toml --plot --out result";
+  at("commands").textContent = `cat > experiment.toml <<'END'\n${state.toml}${end}END\n${command}\n`;
   at("hash").replaceChildren(
     points.length > 1 ? "There it runs every point of the sweep. " : "",
     "The content hash of the run that is shown, which names everything that it depends on: ",
@@ -203,14 +215,19 @@ async function fromAddress() {
 
 function listen() {
   at("copy-link").hidden = !HAS_ADDRESS;
-  const typed = later(TYPING_MS, () => {
+  const askSoon = later(TYPING_MS, ask);
+  editor.addEventListener("input", () => {
     Object.assign(state, { toml: editor.value, changes: [] });
+    askSoon();
+  });
+  at("preset").append(...presets.map(({ name }, index) => element("option", { value: index }, name)));
+  at("preset").addEventListener("change", () => {
+    if (at("preset").value) load(presets[Number(at("preset").value)]);
+  });
+  at("point").addEventListener("change", () => {
+    state.point = Number(at("point").value);
     ask();
   });
-  editor.addEventListener("input", typed);
-  at("preset").append(...presets.map(({ name }, index) => element("option", { value: index }, name)));
-  at("preset").addEventListener("change", () => { if (at("preset").value) load(presets[Number(at("preset").value)]); });
-  at("point").addEventListener("change", () => { state.point = Number(at("point").value); ask(); });
   addEventListener("hashchange", async () => load(await fromAddress()));
   // Followed as a link it would take the place of the experiment in the address.
   at("to-own-machine").addEventListener("click", (event) => {

@@ -21,12 +21,21 @@ const SLIDERS = [
   { name: "rate", key: "path.rate", title: "Rate", numbers: rounds(0.5, 200), text: rate },
   { name: "rtt", key: "path.rtt", title: "Round trip", numbers: rounds(1, 500), text: (number) => `${number}ms` },
   { name: "buffer", key: "path.buffer", title: "Buffer", numbers: rounds(0.1, 20), text: (number) => `${number}bdp` },
-  { name: "loss", key: "path.loss", title: "Random loss", numbers: [0, ...rounds(0.01, 20)], text: (number) => `${number}%` },
+  {
+    name: "loss",
+    key: "path.loss",
+    title: "Random loss",
+    numbers: [0, ...rounds(0.01, 20)],
+    text: (number) => `${number}%`,
+  },
   { name: "duration", key: "duration", title: "Duration", numbers: rounds(2, 120), text: (number) => `${number}s` },
 ];
 
 const nearest = (numbers, wanted) =>
-  numbers.reduce((best, number, index) => (Math.abs(number - wanted) < Math.abs(numbers[best] - wanted) ? index : best), 0);
+  numbers.reduce(
+    (best, number, index) => (Math.abs(number - wanted) < Math.abs(numbers[best] - wanted) ? index : best),
+    0,
+  );
 
 export class Sliders {
   #rows = [];
@@ -34,8 +43,19 @@ export class Sliders {
   // `change(key, text)` is called while a slider moves, and when a field has a new text.
   constructor(host, change) {
     for (const slider of SLIDERS) {
-      const range = element("input", { type: "range", id: slider.name, min: 0, max: slider.numbers.length - 1, step: 1 });
-      const field = element("input", { type: "text", "aria-label": `${slider.title}, exact`, spellcheck: "false", size: 8 });
+      const range = element("input", {
+        type: "range",
+        id: slider.name,
+        min: 0,
+        max: slider.numbers.length - 1,
+        step: 1,
+      });
+      const field = element("input", {
+        type: "text",
+        "aria-label": `${slider.title}, exact`,
+        spellcheck: "false",
+        size: 8,
+      });
       const row = { slider, range, field, shown: "" };
       range.addEventListener("input", () => {
         field.value = slider.text(slider.numbers[range.valueAsNumber]);
@@ -46,7 +66,9 @@ export class Sliders {
         row.shown = field.value;
         change(slider.key, field.value.trim());
       });
-      host.append(element("div", { class: "slider" }, element("label", { for: slider.name }, slider.title), range, field));
+      host.append(
+        element("div", { class: "slider" }, element("label", { for: slider.name }, slider.title), range, field),
+      );
       this.#rows.push(row);
     }
   }

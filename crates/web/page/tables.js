@@ -1,6 +1,7 @@
 // The tables of a run: what most people ask for first, every column on demand, and the text that the engine wrote.
 
-import { element, swatch } from "live/dom";
+import { element } from "live/dom";
+import { swatch } from "live/looks";
 
 const FIRST = {
   flows: ["goodput_mbps", "mean_rtt_ms", "p95_rtt_ms", "retransmits", "network_drops", "completion_s"],
@@ -31,16 +32,23 @@ function shown(value) {
 // One table with a column a flow, so that it fits a telephone.
 function grid(name, rows, columns, meanings, names) {
   const head = rows.map((row, index) =>
-    element("th", { scope: "col" }, ...(name === "flows" ? [swatch(Number(row.flow)), " "] : []), names[index]));
+    element("th", { scope: "col" }, ...(name === "flows" ? [swatch(Number(row.flow)), " "] : []), names[index]),
+  );
   const line = (column) => {
     const [unit, meaning] = meanings[column];
-    return element("tr", {},
+    return element(
+      "tr",
+      {},
       element("th", { scope: "row", title: meaning }, element("code", {}, column), unit ? ` ${unit}` : ""),
-      ...rows.map((row) => element("td", {}, shown(row[column]))));
+      ...rows.map((row) => element("td", {}, shown(row[column]))),
+    );
   };
-  const table = element("table", {},
+  const table = element(
+    "table",
+    {},
     element("thead", {}, element("tr", {}, element("td", {}), ...head)),
-    element("tbody", {}, ...columns.map(line)));
+    element("tbody", {}, ...columns.map(line)),
+  );
   return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table ${name}` }, table);
 }
 
@@ -55,7 +63,8 @@ export class Tables {
 
   show({ tables, columns }, nameOf) {
     this.#urls.splice(0).forEach((url) => URL.revokeObjectURL(url));
-    const made = Object.keys(TITLES).filter((name) => tables[name]).map((name) => this.#table(name, tables[name], columns[name], nameOf));
+    const present = Object.keys(TITLES).filter((name) => tables[name]);
+    const made = present.map((name) => this.#table(name, tables[name], columns[name], nameOf));
     this.#host.replaceChildren(...made);
   }
 
@@ -68,8 +77,10 @@ export class Tables {
     const first = FIRST[name].filter((column) => rows.some((row) => row[column]));
     const part = element("section", { "aria-label": TITLES[name] }, element("h3", {}, TITLES[name]));
     if (first.length) part.append(grid(name, rows, first, meanings, names));
-    if (all.length > rows.length) part.append(element("p", { class: "soft" }, `${all.length - rows.length} more rows are in ${name}.csv.`));
-    part.append(this.#details(`${name}-all`, `All ${columns.length} columns`, () => [grid(`${name}, all columns`, rows, columns, meanings, names)]));
+    if (all.length > rows.length)
+      part.append(element("p", { class: "soft" }, `${all.length - rows.length} more rows are in ${name}.csv.`));
+    const whole = () => [grid(`${name}, all columns`, rows, columns, meanings, names)];
+    part.append(this.#details(`${name}-all`, `All ${columns.length} columns`, whole));
     part.append(this.#details(`${name}-csv`, `${name}.csv, to the byte`, () => this.#text(name, csv)));
     return part;
   }
@@ -77,7 +88,9 @@ export class Tables {
   // Filled when it is opened; it stays open when a slider moves.
   #details(id, title, content) {
     const details = element("details", { id }, element("summary", {}, title));
-    const fill = () => { if (details.open && details.children.length === 1) details.append(...content()); };
+    const fill = () => {
+      if (details.open && details.children.length === 1) details.append(...content());
+    };
     details.addEventListener("toggle", () => {
       this.#open[details.open ? "add" : "delete"](id);
       fill();
@@ -91,9 +104,17 @@ export class Tables {
     const url = URL.createObjectURL(new Blob([csv], { type: "text/csv" }));
     this.#urls.push(url);
     return [
-      element("p", { class: "soft" }, "The engine wrote this text. A native run has the same table, and Polars writes it with the same bytes."),
+      element(
+        "p",
+        { class: "soft" },
+        "The engine wrote this text. Polars writes the table of a native run with the same bytes.",
+      ),
       element("p", {}, element("a", { href: url, download: `${name}.csv` }, `Download ${name}.csv`)),
-      element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name}.csv` }, element("pre", {}, csv)),
+      element(
+        "div",
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name}.csv` },
+        element("pre", {}, csv),
+      ),
     ];
   }
 }
