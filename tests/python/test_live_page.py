@@ -374,6 +374,36 @@ def test_an_error_stands_at_its_line(browser: Any) -> None:
         assert page.locator("#lines .wrong").count() == 0
 
 
+STOPS_ONCE = """
+const Real = Worker;
+let asked = 0;
+globalThis.Worker = class extends Real {
+  postMessage(data) {
+    asked += typeof data === "string";
+    if (asked === 2 && typeof data === "string") this.onmessage({ data: "RuntimeError: unreachable" });
+    else super.postMessage(data);
+  }
+};
+"""
+"""A worker whose engine stops at the second question, which is the first experiment."""
+
+
+@browsers.needed
+def test_an_engine_that_stopped_is_told_and_begins_anew(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    text = PAGE.read_text("utf-8")
+    file.write_text(
+        text.replace('<script type="importmap">', f'<script>{STOPS_ONCE}</script><script type="importmap">')
+    )
+    with opened(browser, file) as page:
+        page.locator(".problem").wait_for()
+        assert "The engine stopped in this experiment" in page.locator(".problem").text_content()
+        page.locator("#toml").fill(START.replace("20mbit", "10mbit"))
+        drawn(page)
+        assert page.locator(".problem").count() == 0
+        assert table(page) == native(START.replace("20mbit", "10mbit"))["flows"]
+
+
 @browsers.needed
 def test_flows_come_go_and_change(browser: Any) -> None:
     with opened(browser, PAGE) as page:

@@ -66,7 +66,8 @@ function answered({ toml, form, errors, run }, isNewest, took) {
     if (editor.value !== state.toml) editor.value = state.toml;
     if (form) showForm(form);
     showPreset();
-    at("form").inert = !form;
+    // An engine that stopped says nothing of the text.
+    at("form").inert = toml !== null && !form;
     showProblems(errors);
     keepAddress();
   }
@@ -192,12 +193,12 @@ function showCommands({ contentHash, points }) {
   );
 }
 
-async function copy(text, done) {
+async function copy(text, done, otherwise) {
   try {
     await navigator.clipboard.writeText(text);
     say(done);
   } catch {
-    say("The browser does not let the page copy. Select the text and copy it yourself.");
+    say(`The browser does not let the page copy. ${otherwise}`);
   }
 }
 
@@ -238,9 +239,11 @@ function listen() {
   at("copy-link").addEventListener("click", async () => {
     const link = new URL(await address.written(state.toml, state.point), location.href);
     history.replaceState(null, "", link);
-    await copy(link.href, "The link is copied. Whoever opens it sees this result.");
+    await copy(link.href, "The link is copied. Whoever opens it sees this result.", "The address bar has the link.");
   });
-  at("copy-commands").addEventListener("click", () => copy(at("commands").textContent, "The commands are copied."));
+  at("copy-commands").addEventListener("click", () =>
+    copy(at("commands").textContent, "The commands are copied.", "Select them and copy them yourself."),
+  );
 }
 
 async function start() {

@@ -131,3 +131,46 @@ fn what_a_form_shows_is_what_it_has_set() {
         assert_eq!(shown.map(|setting| setting.text).as_deref(), Some(text), "{key}");
     }
 }
+
+/// All that a form can do to an experiment, one after the other.
+fn all_changes(form: &Form) -> Vec<Change> {
+    let keys = [
+        ("duration", "61.5s", &form.duration),
+        ("path.rate", "3.1mbit", &form.rate),
+        ("path.rtt", "9.9ms", &form.rtt),
+        ("path.buffer", "2.3bdp", &form.buffer),
+        ("path.loss", "0.13%", &form.loss),
+    ];
+    let shown =
+        keys.into_iter().filter(|(.., setting)| setting.as_ref().is_some_and(|setting| setting.number.is_some()));
+    let mut changes: Vec<Change> = shown.map(|(key, text, _)| set(key, text)).collect();
+    let own = form.flows.iter().position(|flow| flow.algorithm.is_some());
+    changes.extend(own.map(|index| Change::Algorithm(index, "illinois".into())));
+    changes
+}
+
+#[test]
+fn the_examples_stay_experiments_whatever_a_form_does() {
+    let mut changed_ones = 0;
+    for entry in std::fs::read_dir("../../examples").expect("the examples") {
+        let file = entry.expect("an entry").path();
+        if file.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).expect("a text");
+        let name = file.to_string_lossy().into_owned();
+        let (same, form) = changed(&text, &[]);
+        assert_eq!(same, text, "{name}");
+        for change in all_changes(&form.expect("an example is TOML")) {
+            let (new, form) = changed(&text, std::slice::from_ref(&change));
+            assert!(form.is_some() && new != text, "{name}: {change:?}");
+            let comments = |text: &str| text.matches('#').count();
+            assert_eq!(comments(&new), comments(&text), "{name}: {change:?}");
+            if let Err(errors) = dumbbell_scenario::Experiment::from_toml(&new, &name, &[]) {
+                panic!("{change:?}: {errors}");
+            }
+            changed_ones += 1;
+        }
+    }
+    assert!(changed_ones > 50, "{changed_ones}");
+}
