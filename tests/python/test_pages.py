@@ -330,6 +330,7 @@ def test_a_report_of_a_sweep_of_traffic_has_its_completion_times(tmp_path: Path)
         ((0.3, 0.2, 0.25), "28 % more utility (13 to 45 %)"),
         ((0.1, -0.2, 0.2), "3.4 % more utility (38 % less to 73 % more)"),
         ((0.0, 0.0, 0.0), "the same utility"),
+        ((-400.0, 400.5), "28 % more utility (too few runs for an interval)"),
     ],
 )
 def test_an_interval_is_said_in_the_direction_of_its_sentence(shares: tuple[float, ...], said: str) -> None:

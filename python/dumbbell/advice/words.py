@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from dumbbell.advice.grid import Question
     from dumbbell.advice.map import Cell, DecisionMap, Region, Row
 
+#: Logarithm of the largest ratio that an interval of a few runs may reach and still say something.
+WIDEST = math.log(100)
+
 
 def utility(weight: float) -> str:
     """What is to be as high as it can be."""
@@ -120,6 +123,8 @@ def _signed(interval: Interval, what: str) -> str:
     text = _share(interval, what)
     if not interval.has_width:
         return text
+    if max(-interval.low, interval.high) > WIDEST:
+        return f"{text} (too few runs for an interval)"
     low, high = (100 * math.expm1(log) for log in (interval.low, interval.high))
     if low < 0 < high:
         return f"{text} ({percent(-low)} % less to {percent(high)} % more)"
