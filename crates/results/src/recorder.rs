@@ -53,6 +53,15 @@ pub struct FlowSample {
     pub mode: &'static str,
     /// What keeps the sender from sending more.
     pub limited_by: &'static str,
+    /// Nobody can look into the sender: only what arrived is known.
+    pub is_opaque: bool,
+}
+
+impl FlowSample {
+    /// What the sender says; NaN where nobody can look into it.
+    fn told(&self, value: f64) -> f64 {
+        if self.is_opaque { f64::NAN } else { value }
+    }
 }
 
 /// A link at one instant.
@@ -88,7 +97,7 @@ fn known<T>(value: Option<T>, convert: fn(T) -> f64) -> f64 {
 pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
     Declared::floats("t_s", "s", "Instant of the sample.", each!(|r| r.t_s)),
     Declared::index("flow", "Number of the flow.", |r| r.index),
-    Declared::floats("cwnd", "packets", "Congestion window.", each!(|r| f64::from(r.sample.cwnd))),
+    Declared::floats("cwnd", "packets", "Congestion window.", each!(|r| r.sample.told(f64::from(r.sample.cwnd)))),
     Declared::floats(
         "ssthresh",
         "packets",
@@ -99,15 +108,20 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
         "inflight",
         "packets",
         "Packets in flight as the sender counts them.",
-        each!(|r| { f64::from(r.sample.inflight) }),
+        each!(|r| { r.sample.told(f64::from(r.sample.inflight)) }),
     ),
     Declared::floats(
         "pacing_mbps",
         "Mbit/s",
         "Rate at which the sender may transmit.",
-        each!(|r| { r.sample.pacing_rate as f64 * 8e-6 }),
+        each!(|r| { r.sample.told(r.sample.pacing_rate as f64 * 8e-6) }),
     ),
-    Declared::floats("srtt_ms", "ms", "Smoothed round-trip time.", each!(|r| f64::from(r.sample.srtt_us_x8) / 8e3)),
+    Declared::floats(
+        "srtt_ms",
+        "ms",
+        "Smoothed round-trip time.",
+        each!(|r| r.sample.told(f64::from(r.sample.srtt_us_x8) / 8e3)),
+    ),
     simulated(Declared::floats(
         "rtt_ms",
         "ms",
@@ -142,9 +156,14 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
         "acked_total",
         "packets",
         "Packets delivered so far, each counted once.",
-        each!(|r| { r.sample.delivered as f64 }),
+        each!(|r| { r.sample.told(r.sample.delivered as f64) }),
     ),
-    Declared::floats("sent_total", "packets", "Data packets sent so far.", each!(|r| r.sample.sent as f64)),
+    Declared::floats(
+        "sent_total",
+        "packets",
+        "Data packets sent so far.",
+        each!(|r| r.sample.told(r.sample.sent as f64)),
+    ),
     simulated(Declared::floats(
         "lost_total",
         "packets",
@@ -155,19 +174,19 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
         "retransmits_total",
         "packets",
         "Packets sent again so far.",
-        each!(|r| r.sample.retransmits as f64),
+        each!(|r| r.sample.told(r.sample.retransmits as f64)),
     ),
     Declared::floats(
         "sacked",
         "packets",
         "Packets selectively acknowledged (`sacked_out`).",
-        each!(|r| { f64::from(r.sample.sacked_out) }),
+        each!(|r| { r.sample.told(f64::from(r.sample.sacked_out)) }),
     ),
     Declared::floats(
         "packets_out",
         "packets",
         "Packets sent and not cumulatively acknowledged.",
-        each!(|r| { f64::from(r.sample.packets_out) }),
+        each!(|r| { r.sample.told(f64::from(r.sample.packets_out)) }),
     ),
 ];
 
@@ -506,6 +525,20 @@ mod tests {
         assert_eq!(recorder.memory(), 64 * (18 * 8 + 4 + 3 * 4) + 64 * (6 * 8 + 4));
         recorder.take();
         assert_eq!(recorder.memory(), 0);
+    }
+
+    #[test]
+    fn of_a_sender_that_nobody_looks_into_only_arrivals_are_numbers() {
+        let mut recorder = recorder(&[&[]]);
+        let sample = FlowSample { is_opaque: true, goodput_bytes: 3, mbps_per_byte: 2.0, ..FlowSample::default() };
+        recorder.flow(Time::ZERO, 0, sample, |_| {});
+        let (flows, _) = recorder.take();
+        let numbers = flows.columns.iter().filter_map(|column| match &column.values {
+            Values::Float(values) => Some((column.name.as_str(), values[0])),
+            _ => None,
+        });
+        let known: Vec<_> = numbers.filter(|(_, value)| !value.is_nan()).collect();
+        assert_eq!(known, [("t_s", 0.0), ("goodput_mbps", 6.0), ("received_mbps", 0.0)]);
     }
 
     #[test]

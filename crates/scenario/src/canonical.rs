@@ -6,7 +6,7 @@
 use crate::file::Buffer;
 use crate::resolve::algorithms::BPF;
 use crate::resolve::{RateSource, Resolved};
-use crate::{Flow, Link, Scenario, Traffic};
+use crate::{Flow, Link, Program, Scenario, Traffic};
 use dumbbell_cc::catalog::{DIGEST, digest};
 use dumbbell_parameters::{inline, present};
 use dumbbell_path::loss::Bernoulli;
@@ -72,6 +72,10 @@ fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
     put(&mut top, "warmup", warmup.to_string());
     put(&mut top, "cooldown", cooldown.to_string());
     put(&mut top, "seed", i64::try_from(*seed).unwrap_or(i64::MAX));
+    // A flow that is a program has no endpoints of its own to say it.
+    if let Some(flow) = flows.iter().find(|flow| flow.program.is_some()) {
+        put(&mut top, "transport", flow.transport.to_json());
+    }
     let mut recorded = Table::new();
     put(&mut recorded, "series", record.series);
     put(&mut recorded, "interval", record.interval.to_string());
@@ -338,18 +342,10 @@ fn app_schedule(Schedule { steps, repeat_after }: &Schedule<u64>) -> Value {
 fn flow_table(flow: &Flow, scenario: &Scenario, is_digested: bool) -> Table {
     let mut table = Table::new();
     put(&mut table, "label", &*flow.label);
-    let mut cc = Table::new();
-    let kind = if flow.is_bpf { BPF } else { "" };
-    match flow.cc.entry().origin() {
-        // Where it is found does not matter, what it is does.
-        Some(origin) if !is_digested => {
-            put(&mut cc, origin.key, origin.text.clone());
-            put(&mut cc, DIGEST, flow.cc.entry().about().digest.clone());
-        }
-        _ => put(&mut cc, "name", format!("{kind}{}", flow.cc.name())),
+    match &flow.program {
+        Some(program) => put(&mut table, "program", program_table(program)),
+        None => put(&mut table, "cc", cc_table(flow, is_digested)),
     }
-    cc.extend(flow.cc.parameters().clone());
-    put(&mut table, "cc", cc);
     put(&mut table, "start", flow.start.to_string());
     put(&mut table, "start_jitter", flow.start_jitter.to_string());
     if let Some(stop) = flow.stop {
@@ -395,6 +391,31 @@ fn flow_table(flow: &Flow, scenario: &Scenario, is_digested: bool) -> Table {
     let names = |route: &[usize]| -> Vec<Value> { route.iter().map(|i| link(i).config.name.clone().into()).collect() };
     put(&mut table, "route", names(&flow.forward));
     put(&mut table, "reverse_route", names(&flow.reverse));
-    put(&mut table, "transport", flow.transport.to_json());
+    if flow.program.is_none() {
+        put(&mut table, "transport", flow.transport.to_json());
+    }
+    table
+}
+
+fn cc_table(flow: &Flow, is_digested: bool) -> Table {
+    let mut cc = Table::new();
+    let kind = if flow.is_bpf { BPF } else { "" };
+    match flow.cc.entry().origin() {
+        // Where it is found does not matter, what it is does.
+        Some(origin) if !is_digested => {
+            put(&mut cc, origin.key, origin.text.clone());
+            put(&mut cc, DIGEST, flow.cc.entry().about().digest.clone());
+        }
+        _ => put(&mut cc, "name", format!("{kind}{}", flow.cc.name())),
+    }
+    cc.extend(flow.cc.parameters().clone());
+    cc
+}
+
+fn program_table(program: &Program) -> Table {
+    let mut table = Table::new();
+    put(&mut table, "server", program.server.text());
+    put(&mut table, "client", program.client.text());
+    put(&mut table, "direction", if program.is_download { "down" } else { "up" });
     table
 }

@@ -1,5 +1,6 @@
 //! A scenario with every default filled in and every name resolved: what the engine runs.
 
+use crate::Program;
 use dumbbell_cc::Recipe;
 use dumbbell_path::wifi::Wifi;
 use dumbbell_path::{Dscp, LinkConfig, Schedule};
@@ -101,6 +102,9 @@ pub struct Flow {
     /// On the running kernel our own program of this algorithm governs the flow, loaded for the purpose (`bpf:`); in
     /// the simulator that is no difference.
     pub is_bpf: bool,
+    /// Two programs whose packets the flow is. Nobody sees their controller or their endpoints: `cc` is called unknown,
+    /// and `transport` is that of the hosts.
+    pub program: Option<Arc<Program>>,
     /// When the connection attempt starts.
     pub start: Time,
     /// Start is delayed by a random time uniform over this span.

@@ -106,6 +106,16 @@ pub enum RunError {
         /// What went wrong, and what would help.
         message: String,
     },
+    /// A flow is two programs, whose clock is the wall's.
+    #[error(
+        "flow {flow} ({label}) is a `program`, which runs in real time with --on linux only\n  help: give --on linux --allow-programs, in Python on=dumbbell.Linux(allow_programs=True), or a `cc` in place of `program`"
+    )]
+    Program {
+        /// Index of the flow.
+        flow: usize,
+        /// Its label.
+        label: String,
+    },
     /// A flow has a way that cannot be taken; validation should have caught it.
     #[error(transparent)]
     Way(#[from] WayError),

@@ -3,7 +3,7 @@
 pub(crate) mod parameters;
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
-use crate::{Experiment, Flow, Link, Pool, PoolShare, Scenario};
+use crate::{Experiment, Flow, Link, Pool, PoolShare, Program, Scenario};
 use dumbbell_path::{Aggregate, EcnFault, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
 use dumbbell_traffic::Streams;
 use dumbbell_transport::TransportConfig;
@@ -158,21 +158,16 @@ fn flows_in_words(text: &mut String, resolved: &Resolved) {
 
 fn flow_in_words(flow: &Flow, last: &Flow, longer: Option<Duration>, notes: &FlowNotes) -> String {
     let defaults = &notes.defaults;
-    let (name, exact) = (flow.cc.name(), flow.cc.exact_name());
-    let mut cc = if *flow.label == *name { name.to_string() } else { format!("{} = {name}", flow.label) };
-    if exact != name {
-        let _ = write!(cc, " -> {exact}");
-    }
-    if !flow.cc.changed().is_empty() {
-        let list: Vec<String> = flow.cc.changed().iter().map(|(k, v)| format!("{k} = {v}")).collect();
-        let _ = write!(cc, " ({})", list.join(", "));
-    }
+    let what = match &flow.program {
+        Some(program) => program_in_words(&flow.label, program),
+        None => algorithm_in_words(flow),
+    };
     let since = |t: dumbbell_units::Time| Duration::from_nanos(t.as_nanos()).in_words();
     let mut rtt = format!("base RTT {}", flow.base_rtt.in_words());
     if let Some(longer) = longer {
         let _ = write!(rtt, " plus up to {}", longer.in_words());
     }
-    let mut parts = vec![cc, rtt];
+    let mut parts = vec![what, rtt];
     let mut start = since(flow.start);
     if last.start != flow.start {
         let _ = write!(start, " to {}", since(last.start));
@@ -208,6 +203,25 @@ fn flow_in_words(flow: &Flow, last: &Flow, longer: Option<Duration>, notes: &Flo
     }
     parts.extend(transport_in_words(&flow.transport, notes.profile));
     parts.join(", ")
+}
+
+fn algorithm_in_words(flow: &Flow) -> String {
+    let (name, exact) = (flow.cc.name(), flow.cc.exact_name());
+    let mut cc = if *flow.label == *name { name.to_string() } else { format!("{} = {name}", flow.label) };
+    if exact != name {
+        let _ = write!(cc, " -> {exact}");
+    }
+    if !flow.cc.changed().is_empty() {
+        let list: Vec<String> = flow.cc.changed().iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        let _ = write!(cc, " ({})", list.join(", "));
+    }
+    cc
+}
+
+/// Both command lines, so that everybody sees what would run.
+fn program_in_words(label: &str, Program { server, client, is_download }: &Program) -> String {
+    let sender = if *is_download { "server" } else { "client" };
+    format!("{label} = two programs, server `{server}` and client `{client}`, of which the {sender} sends the data")
 }
 
 /// The profile and what differs from it; nothing for plain TCP.

@@ -1,8 +1,7 @@
 //! `[[flows]]`, `[[routes]]` and `[presets]`.
 
-use super::AppRateSpec;
-use super::TransportSpec;
 use super::shorthand::{NoList, Shorthand, shorthand};
+use super::{AppRateSpec, ProgramSpec, TransportSpec};
 use crate::Dscp;
 use dumbbell_cc::catalog::{DIGEST, ORIGINS};
 use dumbbell_parameters::{Parameter, declared};
@@ -20,13 +19,16 @@ pub(crate) static STREAMS: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<S
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlowSpec {
-    /// Congestion controller: a name, or a table with `name` and parameters. Required. `"bpf:bbr-acd"`, `"bpf:bbrplus"`
+    /// Congestion controller: a name, or a table with `name` and parameters. Required without `program`. `"bpf:bbr-acd"`, `"bpf:bbrplus"`
     /// and `"bpf:scalable"` are programs that `--on linux` loads into the kernel; the simulator runs the same
     /// algorithms.
     pub cc: Option<CcSpec>,
+    /// In place of `cc`: any two programs that speak to each other over TCP or UDP, a server and its client. They run
+    /// with `--on linux --allow-programs` only, and everything that they do is their own business.
+    pub program: Option<ProgramSpec>,
     /// How many flows. Default 1.
     pub count: Option<u32>,
-    /// Name in reports. Default: the name of the controller.
+    /// Name in reports. Default: the name of the controller, or of the client's program.
     pub label: Option<String>,
     /// When the connection attempt starts. Default "0s".
     pub start: Option<Time>,

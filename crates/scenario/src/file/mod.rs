@@ -9,6 +9,7 @@ mod delay;
 mod flow;
 mod kind;
 mod link;
+mod program;
 mod rate;
 mod shorthand;
 mod traffic;
@@ -25,6 +26,7 @@ pub(crate) use kind::{
     REORDER, ReorderSpec, SHARE, ShareSpec, WIFI,
 };
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, PoolSpec, ReverseSpec, Side};
+pub(crate) use program::{ProgramSpec, Sends};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};
 pub(crate) use traffic::{Senders, TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
 pub(crate) use transport::{LIBRARY, PROFILE, TransportSpec};

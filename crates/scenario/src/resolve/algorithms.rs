@@ -6,6 +6,7 @@ use crate::error::{Problems, suggest};
 use crate::explain::parameters::flatten;
 use crate::file::{CcSpec, FlowSpec, LIBRARY, PROFILE, Preset};
 use crate::key_path::KeyPath;
+use crate::program::Unknown;
 use crate::tree::{Entry, Node, Value};
 use dumbbell_cc::catalog::{BuildError, LoadError};
 use dumbbell_cc::{Algorithm, Catalog, Controller, Recipe};
@@ -44,6 +45,9 @@ impl Context<'_> {
         transport: Option<&TransportConfig>,
         at: &KeyPath,
     ) -> Option<Arc<Recipe>> {
+        if spec.program.is_some() {
+            return recipe::<Unknown>();
+        }
         let profile = TransportConfig::profile(self.profile(spec));
         let protocol = transport.or(profile.as_ref())?.protocol;
         if let Some(why) = protocol.why_uncontrolled() {

@@ -3,10 +3,10 @@
 use super::algorithms::BPF;
 use super::network::{Network, Role};
 use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
-use crate::Flow;
 use crate::error::suggest;
 use crate::file::{APP_RATES, AppRateSpec, AppSpec, CcSpec, Direction, FlowSpec, RateSpec, STREAMS};
 use crate::key_path::KeyPath;
+use crate::{Flow, Program};
 use dumbbell_cc::Recipe;
 use dumbbell_parameters::check;
 use dumbbell_path::Schedule;
@@ -108,6 +108,7 @@ impl Context<'_> {
         mut share: Option<&mut Exit>,
     ) -> Option<Vec<Flow>> {
         let count = spec.count.unwrap_or(1);
+        let program = self.program(spec, at);
         let transport = self.transport(spec, at);
         let algorithm = self.governor(spec, transport.as_ref(), at);
         let timely = self.flow_times(spec, at);
@@ -118,6 +119,7 @@ impl Context<'_> {
         let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, at, network)?;
         let (algorithm, transport, access, schedule, reader) = (algorithm?, transport?, access?, schedule?, reader?);
+        let program = program?;
         if !timely || !self.may_read_slowly(spec, &transport, at) {
             return None;
         }
@@ -129,7 +131,7 @@ impl Context<'_> {
         self.check_ways(count, routes.0.len() + routes.1.len() + 2 * own_links, at, network)?;
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
-        let label: Arc<str> = label(spec, &algorithm, &transport).into();
+        let label: Arc<str> = label(spec, &algorithm, &transport, program.as_deref()).into();
         let transport = Arc::new(transport);
         let ways: [Arc<[usize]>; 2] = [routes.0.into(), routes.1.into()];
         let flow = |number: usize| {
@@ -141,6 +143,7 @@ impl Context<'_> {
                 label: label.clone(),
                 cc: algorithm.clone(),
                 is_bpf: spec.cc.as_ref().is_some_and(|cc| cc.name.starts_with(BPF)),
+                program: program.clone(),
                 start: spec.start.unwrap_or_default() + spec.stagger.unwrap_or_default() * number as u64,
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
@@ -545,12 +548,18 @@ impl Context<'_> {
 }
 
 /// The name of an entry in reports.
-fn label<'a>(spec: &'a FlowSpec, algorithm: &'a Recipe, transport: &TransportConfig) -> &'a str {
-    match (&spec.label, &spec.cc) {
-        (Some(label), _) => label,
-        (None, Some(CcSpec { elsewhere: Some(_), .. })) => algorithm.name(),
-        (None, Some(cc)) => &cc.name,
-        (None, None) => transport.protocol.name(),
+fn label<'a>(
+    spec: &'a FlowSpec,
+    algorithm: &'a Recipe,
+    transport: &TransportConfig,
+    program: Option<&'a Program>,
+) -> &'a str {
+    match (&spec.label, program, &spec.cc) {
+        (Some(label), ..) => label,
+        (None, Some(program), _) => program.client.name(),
+        (None, None, Some(CcSpec { elsewhere: Some(_), .. })) => algorithm.name(),
+        (None, None, Some(cc)) => &cc.name,
+        (None, None, None) => transport.protocol.name(),
     }
 }
 

@@ -9,6 +9,7 @@ mod flows;
 mod links;
 mod network;
 mod pools;
+mod programs;
 mod radios;
 pub(crate) mod rates;
 mod samples;

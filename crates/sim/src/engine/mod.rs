@@ -101,6 +101,9 @@ impl<'a> Engine<'a> {
         bounds: Bounds<'a>,
     ) -> Result<Engine<'a>, RunError> {
         let scenario = scenario.into();
+        if let Some((flow, spec)) = scenario.flows.iter().enumerate().find(|(_, spec)| spec.program.is_some()) {
+            return Err(RunError::Program { flow, label: spec.label.to_string() });
+        }
         let checks = Checks::new(&scenario, &script, bounds.cancel)?;
         let build = if bounds.plain { Network::plain } else { Network::new };
         let mut network = build(&scenario, bounds.cancel)?;

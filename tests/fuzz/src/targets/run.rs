@@ -219,8 +219,8 @@ fn flow(drawer: &mut Drawer, definition: &str, nodes: Option<&[&str]>) -> Result
     if !flow.contains_key("cc") {
         flow.insert("cc".to_owned(), drawer.definition("CcSpec")?);
     }
-    // What is meant for one of two kinds of networks, and what fits by chance alone.
-    let chosen = ["route", "reverse_route", "from", "to"].into_iter();
+    // What is meant for one of two kinds of networks, what fits by chance alone, and what the simulator refuses.
+    let chosen = ["route", "reverse_route", "from", "to", "program"].into_iter();
     for key in chosen.chain(nodes.iter().flat_map(|_| ["direction", "rtt"])) {
         flow.remove(key);
     }
