@@ -46,17 +46,17 @@ class Pair:
 
 
 def pairs(first: Result, second: Result) -> list[Pair]:
-    """Every measure of every flow.
+    """Every measure of every flow; a flow that has two names, such as two stacks on one path, is called by both.
 
     Raises:
-        ValueError: The results do not have the same flows.
+        ValueError: The results do not have the same number of flows.
     """
     rows = [result.flows.rows() for result in (first, second)]
     labels = [[row["label"] for row in flows] for flows in rows]
-    if labels[0] != labels[1]:
+    if len(labels[0]) != len(labels[1]):
         raise ValueError(f"these are results of different experiments: flows {labels[0]} and {labels[1]}")
     return [
-        Pair(index, one["label"], measure, _number(one.get(measure)), _number(other.get(measure)))
+        Pair(index, one["label"] if one["label"] == other["label"] else f"{one['label']} | {other['label']}", measure, _number(one.get(measure)), _number(other.get(measure)))
         for index, (one, other) in enumerate(zip(*rows, strict=True))
         for measure in MEASURES
         if _number(one.get(measure)) is not None or _number(other.get(measure)) is not None

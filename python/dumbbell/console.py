@@ -26,6 +26,9 @@ from dumbbell.storage import DamagedResultWarning, OtherEngineWarning
 VOID_STATUS = 3
 """Exit status where the machine was too busy for a run on the kernel."""
 
+PROGRAM_STATUS = 1
+"""Exit status where a program of a flow failed."""
+
 _SENTENCE = re.compile(r"(?:error: |note: |  help: |(?=\S))")
 _ITEM = re.compile(r" *")
 
@@ -65,13 +68,16 @@ _TOLD = (DamagedResultWarning, OtherEngineWarning, WorkerWarning)
 
 @contextmanager
 def reporting_errors() -> Iterator[None]:
-    """Turns errors of the user into a message on standard error and exit status 2."""
+    """Turns errors of the user into a message on standard error and exit status 2, those of programs into status 1."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning(warnings.showwarning)
             for category in _TOLD:
                 warnings.simplefilter("always", category)
             yield
+    except _core.ProgramError as error:
+        _complain(f"error: {error}")
+        sys.exit(PROGRAM_STATUS)
     except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError, ClusterError) as error:
         fail(str(error))
     except VoidRunError as error:

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 SIMULATOR = "simulator"
 LINUX = "linux"
 
+ALLOWED, FORBIDDEN = "programs", "no-programs"
+"""What a worker is told about the programs that flows name."""
+
+PROGRAM_FAILED = 4
+"""Exit status of a worker whose run a program has ended."""
+
 
 _MONOTONIC_COARSE = 6
 """``CLOCK_MONOTONIC_COARSE``, which Python has no name for."""
@@ -102,6 +108,8 @@ class Linux:
     """How often a run that is void is repeated."""
     sysctl: Mapping[str, str] = field(default_factory=dict)
     """Sysctls of the hosts' network namespaces, such as ``{"net.ipv4.tcp_wmem": "4096 16384 4194304"}``."""
+    allow_programs: bool = False
+    """Whether the programs that flows name may run. They can do everything that you can: read them first."""
 
     name: ClassVar[str] = LINUX
     is_alone: ClassVar[bool] = True
@@ -174,7 +182,8 @@ def _attempt(
 
     if os.geteuid() == 0:
         sysctls = list(linux.sysctl.items())
-        return measured(point, lambda: point.run_on_linux(cancel, max_memory, sysctls, watch))
+        allowed = linux.allow_programs
+        return measured(point, lambda: point.run_on_linux(cancel, max_memory, sysctls, watch, allowed))
     return _attempt_in_worker(point, linux, cancel, max_memory)
 
 
@@ -188,7 +197,9 @@ def _attempt_in_worker(point: _core.Point, linux: Linux, cancel: _core.CancelTok
         task.write_text(point.resolved_toml, encoding="utf-8")
         target = folder / "result"
         sysctls = [f"{name}={value}" for name, value in linux.sysctl.items()]
-        command = [sys.executable, "-m", "dumbbell.worker", str(task), str(target), str(max_memory or 0), *sysctls]
+        allowed = ALLOWED if linux.allow_programs else FORBIDDEN
+        words = [str(task), str(target), str(max_memory or 0), allowed, *sysctls]
+        command = [sys.executable, "-m", "dumbbell.worker", *words]
         said = folder / "said"
         # The worker sees the end of its standard input when this process ends, however it ends.
         with said.open("w") as stderr, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=stderr) as worker:
@@ -201,7 +212,8 @@ def _attempt_in_worker(point: _core.Point, linux: Linux, cancel: _core.CancelTok
                     raise _core.RunCancelled("interrupted")
         if worker.returncode != 0:
             message = said.read_text("utf-8", "replace").strip()
-            raise _core.RunError(message or f"the worker ended with status {worker.returncode}")
+            kind = _core.ProgramError if worker.returncode == PROGRAM_FAILED else _core.RunError
+            raise kind(message or f"the worker ended with status {worker.returncode}")
         result = load_result(target)
     meta = replace(
         result.meta,

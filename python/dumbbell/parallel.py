@@ -84,7 +84,7 @@ def measured(
         )
     except _core.RunError as error:
         if point.label:
-            raise _core.RunError(f"{point.label}: {error}") from None
+            raise type(error)(f"{point.label}: {error}") from None
         raise
     wall_s = time.perf_counter() - begin
     flows = Table(output.flows)

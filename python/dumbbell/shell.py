@@ -29,6 +29,10 @@ class Left:
     """Exit status of the command."""
     links: Table
     """One row a link."""
+    carried_bytes: tuple[int, int]
+    """IP bytes over the described direction, and over the way back."""
+    shapes_way_back: bool
+    """Whether a link on the way back has a rate."""
     packets: Table | None
     """One row an event of a packet, if a log was wanted."""
     late_p999_us: float
@@ -45,16 +49,20 @@ def run(
     command: Sequence[str],
     *,
     peer: Sequence[str] | None = None,
+    peer_sends: bool = False,
     sysctls: Sequence[tuple[str, str]] = (),
     log: bool = False,
     max_memory: int | None = None,
 ) -> Left:
-    """Runs programs until ``command`` ends, in ``max_memory`` bytes; by default half of the machine's."""
+    """Runs programs until ``command`` ends, in ``max_memory`` bytes; by default half of the machine's.
+
+    What ``command`` sends goes over the described direction; if ``peer_sends``, what ``peer`` sends does.
+    """
     cancel = _core.CancelToken()
     limit = memory.limit_of_a_run(max_memory, 1)
     other = None if peer is None else words(peer)
     with ThreadPoolExecutor(1, thread_name_prefix="shell") as executor:
-        running = executor.submit(point.shell, cancel, words(command), other, limit, list(sysctls), log)
+        running = executor.submit(point.shell, cancel, words(command), other, peer_sends, limit, list(sysctls), log)
         try:
             while not running.done():
                 with suppress(TimeoutError):
@@ -63,7 +71,14 @@ def run(
             cancel.cancel()
     output = running.result()
     packets = None if output.packets is None else Table(output.packets)
-    return Left(output.status, Table(output.links), packets, output.late_p999_us)
+    return Left(
+        output.status,
+        Table(output.links),
+        output.carried_bytes,
+        output.shapes_way_back,
+        packets,
+        output.late_p999_us,
+    )
 
 
 def write_log(packets: Table, folder: Path) -> list[Path]:

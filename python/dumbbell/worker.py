@@ -6,9 +6,10 @@ import sys
 import threading
 
 from dumbbell import _core, experiment
+from dumbbell.grounds import ALLOWED, PROGRAM_FAILED
 
 
-def work(task: str, target: str, max_memory: str, *sysctls: str) -> None:
+def work(task: str, target: str, max_memory: str, programs: str, *sysctls: str) -> None:
     """Runs the experiment in the file ``task`` and writes its result to the directory ``target``."""
     # Before anything starts a thread, as Polars does.
     _core.become_root_of_own_namespace()
@@ -27,12 +28,16 @@ def work(task: str, target: str, max_memory: str, *sysctls: str) -> None:
     for pair in sysctls:
         name, _, value = pair.partition("=")
         pairs.append((name, value))
-    measured(point, lambda: point.run_on_linux(cancel, int(max_memory) or None, pairs)).save(target)
+    allowed = programs == ALLOWED
+    measured(point, lambda: point.run_on_linux(cancel, int(max_memory) or None, pairs, None, allowed)).save(target)
 
 
 if __name__ == "__main__":
     try:
         work(*sys.argv[1:])
+    except _core.ProgramError as error:
+        print(error, file=sys.stderr)
+        sys.exit(PROGRAM_FAILED)
     except _core.RunError as error:
         sys.exit(str(error))
     except _core.RunCancelled:

@@ -4,6 +4,7 @@ use crate::clock::hz;
 use crate::host::Host;
 use crate::kernel::release;
 use crate::lateness::Lateness;
+use crate::program::ProgramNotes;
 use crate::seen::Seen;
 use crate::traffic::Promptness;
 use cpu_time::ProcessTime;
@@ -62,15 +63,25 @@ pub struct Certificate {
     pub cores: usize,
     /// Sysctls of both namespaces, as they were set.
     pub sysctls: BTreeMap<String, String>,
-    /// What the kernel says of each flow.
-    pub flows: Vec<FlowNotes>,
-    /// TCP's counters of the host of all senders that are not zero.
+    /// What is said of each flow: by the kernel, or by its programs.
+    pub flows: Vec<Notes>,
+    /// TCP's counters of the hosts of senders, added up, that are not zero.
     pub sender_counters: BTreeMap<String, u64>,
-    /// TCP's counters of the host of all receivers that are not zero.
+    /// TCP's counters of the hosts of receivers, added up, that are not zero.
     pub receiver_counters: BTreeMap<String, u64>,
 }
 
-/// What is known of a flow besides its tables, over the whole run.
+/// What is known of a flow besides its tables.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Notes {
+    /// Of one of the kernel's own.
+    Kernel(FlowNotes),
+    /// Of two programs.
+    Program(ProgramNotes),
+}
+
+/// What the kernel says of a flow, over the whole run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FlowNotes {
     /// Seconds with data to send.
@@ -85,20 +96,44 @@ pub struct FlowNotes {
     pub phases: Vec<&'static str>,
 }
 
+/// What hosts have counted.
+pub struct Counters {
+    /// Packets that their devices have dropped; `None` where the kernel does not tell.
+    local_drops: Option<u64>,
+    /// TCP's counters of senders and of receivers that are not zero.
+    tcp: [BTreeMap<String, u64>; 2],
+}
+
+impl Counters {
+    /// Those of pairs of hosts, added up.
+    pub fn of<'h>(pairs: impl Iterator<Item = &'h [Host; 2]>) -> Counters {
+        let mut all = Counters { local_drops: Some(0), tcp: Default::default() };
+        for pair in pairs {
+            for (host, tcp) in pair.iter().zip(&mut all.tcp) {
+                all.local_drops = all.local_drops.zip(host.local_drops()).map(|(drops, more)| drops + more);
+                for (name, count) in host.tcp_counters().unwrap_or_default() {
+                    *tcp.entry(name).or_default() += count;
+                }
+            }
+        }
+        all
+    }
+}
+
 impl Certificate {
     /// The certificate of a run that is over.
     pub fn new(
         scenario: &Scenario,
         seen: &Seen,
         promptness: &Promptness,
-        hosts: &[Host; 2],
+        counters: Counters,
         sysctls: BTreeMap<String, String>,
-        flows: Vec<FlowNotes>,
-        machine: (Option<Machine>, Option<Machine>),
+        flows: Vec<Notes>,
+        [machine_before, machine_after]: [Option<Machine>; 2],
     ) -> Certificate {
         let lateness = &seen.lateness;
-        let on_hosts: Option<u64> = hosts.iter().map(|host| host.local_drops()).sum();
-        let [sender_counters, receiver_counters] = hosts.each_ref().map(|host| host.tcp_counters().unwrap_or_default());
+        let machine = machine_before.zip(machine_after);
+        let Counters { local_drops, tcp: [sender_counters, receiver_counters] } = counters;
         let mut certificate = Certificate {
             void: Vec::new(),
             late_p50_us: lateness.quantile_us(0.5),
@@ -108,10 +143,10 @@ impl Certificate {
             app_late_p50_us: promptness.quantile_us(0.5),
             app_late_p99_us: promptness.quantile_us(0.99),
             stalls: lateness.stalls(),
-            local_drops: on_hosts.map(|drops| drops + seen.failed_writes),
+            local_drops: local_drops.map(|drops| drops + seen.failed_writes),
             emulator_cpu: seen.cpu_s / scenario.duration.as_secs_f64(),
-            stolen_cpu: machine.0.zip(machine.1).map(|(before, after)| after.stolen_since(before)),
-            other_cpu: machine.0.zip(machine.1).map(|(before, after)| after.others_since(before)),
+            stolen_cpu: machine.map(|(before, after)| after.stolen_since(before)),
+            other_cpu: machine.map(|(before, after)| after.others_since(before)),
             had_priority: seen.had_priority,
             kernel: release(),
             hz: hz(),

@@ -9,14 +9,14 @@
 //! departures, nor the other way round.
 
 use crate::clock::{Clock, timespec};
+use crate::conversations::{Conversations, Departure};
 use crate::header::{Header, ecn, set_ecn};
-use crate::host::{FIRST_PORT, Side};
+use crate::host::{FIRST_PORT, Host, Side};
 use crate::lateness::Lateness;
-use crate::meter::Meter;
 use crate::packet::{Packet, Slots};
 use crate::packet_log::{Event, PacketLog};
 use crate::rights;
-use crate::seen::{Flow, FlowSeen, Seen};
+use crate::seen::{Connection, Flow, FlowSeen, Packets, Seen};
 use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
@@ -41,13 +41,25 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Memory is added up after so many turns, each of which takes a packet of each host at most.
 const TURNS_PER_WEIGHING: u64 = 4_096;
 
-/// What travels.
+/// What travels between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
-    /// The connections of the scenario's flows, told apart by their ports.
+    /// Connections of flows, told apart by their ports.
     OfFlows,
-    /// Whatever programs send, on the way of the first flow.
-    Any,
+    /// Whatever programs send, on the way of this flow.
+    OfPrograms(u32),
+}
+
+/// Two hosts that are connected: that of senders and that of receivers.
+pub struct Ends<'a> {
+    devices: [&'a OwnedFd; 2],
+    traffic: Traffic,
+}
+
+impl<'a> Ends<'a> {
+    pub fn new(hosts: &'a [Host; 2], traffic: Traffic) -> Ends<'a> {
+        Ends { devices: hosts.each_ref().map(|host| &host.device), traffic }
+    }
 }
 
 /// When somebody looks at the run from outside.
@@ -68,7 +80,7 @@ pub struct Emulator<'a> {
     scenario: &'a Scenario,
     shared: &'a Shared,
     clock: Clock,
-    devices: [&'a OwnedFd; 2],
+    ends: Vec<Ends<'a>>,
     media: Media<Packet>,
     /// Where each link of the scenario is entered.
     entries: Vec<Entry>,
@@ -88,31 +100,36 @@ pub struct Emulator<'a> {
     failed_writes: u64,
     packets: u64,
     max_memory: u64,
-    traffic: Traffic,
     packet_log: Option<PacketLog>,
 }
 
 impl<'a> Emulator<'a> {
-    /// The emulator of a scenario between two devices, those of the senders and of the receivers, which have this MTU.
+    /// The emulator of a scenario between these hosts, whose devices have this MTU. A flow that no hosts have to
+    /// themselves is of the first.
     pub fn new(
         scenario: &'a Scenario,
-        devices: [&'a OwnedFd; 2],
+        ends: Vec<Ends<'a>>,
         mtu: u32,
         clock: Clock,
         shared: &'a Shared,
         max_memory: u64,
-        traffic: Traffic,
     ) -> Result<Emulator<'a>, RunError> {
         let (mut media, entries) = media(scenario);
         let mut routes = Routes::with_capacity(scenario.flows.len());
         let mut flows = Vec::with_capacity(scenario.flows.len());
-        for spec in &scenario.flows {
+        for (number, spec) in (0u32..).zip(&scenario.flows) {
             let bottleneck = slowest_link(scenario, &spec.forward);
             routes.push(spec, bottleneck, &entries)?;
             let bottleneck = entries[bottleneck];
             media.get_mut(bottleneck.medium as usize).report_departures(bottleneck.port);
-            let bytes = spec.bytes.unwrap_or(u64::MAX);
-            flows.push(Flow { seen: FlowSeen::default(), meter: Meter::default(), is_open: false, bytes, bottleneck });
+            let own = ends.iter().position(|ends| ends.traffic == Traffic::OfPrograms(number));
+            let packets = match own {
+                Some(_) => Packets::OfPrograms(Conversations::new(spec.base_rtt)),
+                None => {
+                    Packets::OfConnection(Connection { bytes: spec.bytes.unwrap_or(u64::MAX), ..Connection::default() })
+                }
+            };
+            flows.push(Flow { seen: FlowSeen::default(), packets, ends: own.unwrap_or(0), bottleneck });
         }
         let end = Time::ZERO + scenario.duration;
         let measured = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown));
@@ -122,7 +139,7 @@ impl<'a> Emulator<'a> {
             scenario,
             shared,
             clock,
-            devices,
+            ends,
             agenda: Agenda::new(media.len(), Time::NEVER),
             watch: LinkWatch::new(entries.len()),
             media,
@@ -141,7 +158,6 @@ impl<'a> Emulator<'a> {
             failed_writes: 0,
             packets: 0,
             max_memory,
-            traffic,
             packet_log: None,
         })
     }
@@ -163,8 +179,10 @@ impl<'a> Emulator<'a> {
         while !self.shared.is_over.load(Ordering::Relaxed) {
             self.advance(self.clock.now());
             let mut is_idle = true;
-            for side in Side::BOTH {
-                is_idle &= !self.read_one(side);
+            for ends in 0..self.ends.len() {
+                for side in Side::BOTH {
+                    is_idle &= !self.read_one(ends, side);
+                }
             }
             until_weighing -= 1;
             if until_weighing == 0 {
@@ -206,7 +224,8 @@ impl<'a> Emulator<'a> {
     fn wait(&self) {
         let due = self.agenda.next().1.min(self.looks.next());
         let timeout = timespec(self.clock.until(due).min(PATIENCE));
-        let mut devices = self.devices.map(|device| PollFd::new(device, PollFlags::IN));
+        let devices = self.ends.iter().flat_map(|ends| ends.devices);
+        let mut devices: Vec<_> = devices.map(|device| PollFd::new(device, PollFlags::IN)).collect();
         // An interrupted sleep is only shorter.
         let _ = poll(&mut devices, Some(&timeout));
     }
@@ -228,9 +247,9 @@ impl<'a> Emulator<'a> {
     }
 
     /// Takes one packet of a host into its first link; false when there is none.
-    fn read_one(&mut self, side: Side) -> bool {
+    fn read_one(&mut self, ends: usize, side: Side) -> bool {
         let slot = self.slots.take();
-        let length = match read(self.devices[side as usize], self.slots.get(slot)) {
+        let length = match read(self.ends[ends].devices[side as usize], self.slots.get(slot)) {
             Ok(length) => length,
             Err(_) => {
                 self.slots.give_back(slot);
@@ -239,33 +258,44 @@ impl<'a> Emulator<'a> {
         };
         let now = self.clock.now();
         self.advance(now);
-        if !self.accept(side, slot, length, now) {
+        if !self.accept(self.ends[ends].traffic, side, slot, length, now) {
             self.slots.give_back(slot);
         }
         true
     }
 
     /// Offers a packet that was read to its first link; false if it belongs to no flow.
-    fn accept(&mut self, side: Side, slot: u32, length: usize, now: Time) -> bool {
+    fn accept(&mut self, traffic: Traffic, side: Side, slot: u32, length: usize, now: Time) -> bool {
         let bytes = &self.slots.get(slot)[..length];
         let Some(ecn) = ecn(bytes) else { return false };
-        let header = Header::read(bytes);
         let is_forward = side == Side::Sender;
-        let number = match self.traffic {
+        let number = match traffic {
             Traffic::OfFlows => {
-                let Some(header) = header else { return false };
+                let Some(header) = Header::read(bytes) else { return false };
                 let port = if is_forward { header.source } else { header.destination };
                 u32::from(port.wrapping_sub(FIRST_PORT))
             }
-            Traffic::Any => 0,
+            Traffic::OfPrograms(flow) => flow,
         };
         let Some(flow) = self.flows.get_mut(number as usize) else { return false };
-        let is_of_flows = self.traffic == Traffic::OfFlows;
-        // What is not TCP is a datagram, which carries data.
-        let class = header.map_or(Class::Data, |header| header.class(is_forward && is_of_flows));
-        if let Some(header) = header.filter(|_| is_of_flows) {
-            flow.count_sent(&header, class, is_forward, now);
-        }
+        let class = match &mut flow.packets {
+            Packets::OfConnection(connection) => {
+                let Some(header) = Header::read(bytes) else { return false };
+                let class = header.class(is_forward);
+                connection.count_sent(&header, class, is_forward, now);
+                flow.seen.total.acks += u64::from(class == Class::Ack);
+                class
+            }
+            Packets::OfPrograms(conversations) => {
+                let Departure { class, rtt } = conversations.on_departure(now, bytes, is_forward);
+                self.shared.flows[number as usize].has_sent.store(true, Ordering::Relaxed);
+                flow.seen.total.sent += u64::from(is_forward && class == Class::Data);
+                if let Some(rtt) = rtt.filter(|_| self.is_measuring) {
+                    flow.seen.rtt.add(rtt.as_micros());
+                }
+                class
+            }
+        };
         let route = self.routes.of(number as usize);
         let (hop, hops_left) = if is_forward {
             (route.first_forward, route.forward_rest)
@@ -359,7 +389,7 @@ impl<'a> Emulator<'a> {
         if ecn(bytes).is_some_and(|ecn| ecn != packet.ecn) {
             set_ecn(bytes, packet.ecn);
         }
-        let wakes_reader = self.traffic == Traffic::OfFlows && self.count_delivered(&packet, due);
+        let wakes_reader = self.count_delivered(&packet, due);
         let to = if packet.is_forward { Side::Receiver } else { Side::Sender };
         let now = self.clock.now();
         self.lateness.add(now.since(due), self.is_measuring);
@@ -369,8 +399,9 @@ impl<'a> Emulator<'a> {
             let _ = readable_since.compare_exchange(NOTHING, now.as_nanos(), Ordering::AcqRel, Ordering::Relaxed);
         }
         let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
+        let device = self.ends[self.flows[packet.flow as usize].ends].devices[to as usize];
         let written = loop {
-            match write(self.devices[to as usize], bytes) {
+            match write(device, bytes) {
                 Err(Errno::INTR) => {}
                 other => break other,
             }
@@ -385,27 +416,44 @@ impl<'a> Emulator<'a> {
     /// reader who has read everything before.
     fn count_delivered(&mut self, packet: &Packet, due: Time) -> bool {
         let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
-        let Some(header) = Header::read(bytes) else { return false };
-        let flow = &mut self.flows[packet.flow as usize];
+        let Flow { seen, packets, .. } = &mut self.flows[packet.flow as usize];
         let shared = &self.shared.flows[packet.flow as usize];
-        if packet.is_forward && header.payload > 0 {
-            flow.seen.total.arrived += 1;
+        let mut count_arrival = || {
+            seen.total.arrived += 1;
             if self.is_measuring {
-                flow.seen.one_way_delays += due.since(packet.entered);
+                seen.one_way_delays += due.since(packet.entered);
             }
             shared.received_bytes.fetch_add(u64::from(packet.size), Ordering::Relaxed);
-            return flow.meter.number(header.seq) == shared.delivered_bytes.load(Ordering::Acquire);
-        }
-        if !packet.is_forward && flow.is_open && !header.is_syn() {
-            let now = self.clock.now();
-            let echo = header.timestamps.map(|(_, echo)| echo);
-            let rtt = flow.meter.on_ack(now, header.ack, echo, |each| header.for_each_sack(bytes, each));
-            if let Some(rtt) = rtt.filter(|_| self.is_measuring) {
-                flow.seen.rtt.add(rtt.as_micros());
+        };
+        let rtt = match packets {
+            Packets::OfConnection(connection) => {
+                let Some(header) = Header::read(bytes) else { return false };
+                if packet.is_forward && header.payload > 0 {
+                    count_arrival();
+                    return connection.meter.number(header.seq) == shared.delivered_bytes.load(Ordering::Acquire);
+                }
+                if packet.is_forward || !connection.is_open || header.is_syn() {
+                    return false;
+                }
+                let now = self.clock.now();
+                let echo = header.timestamps.map(|(_, echo)| echo);
+                let rtt = connection.meter.on_ack(now, header.ack, echo, |each| header.for_each_sack(bytes, each));
+                if connection.meter.acknowledged() >= connection.bytes {
+                    seen.finished_at.get_or_insert(now);
+                }
+                rtt
             }
-            if flow.meter.acknowledged() >= flow.bytes {
-                flow.seen.finished_at.get_or_insert(now);
+            Packets::OfPrograms(conversations) if packet.is_forward => {
+                if let Some(new) = conversations.on_data(bytes) {
+                    count_arrival();
+                    shared.delivered_bytes.fetch_add(new, Ordering::Relaxed);
+                }
+                None
             }
+            Packets::OfPrograms(conversations) => conversations.on_answer(self.clock.now(), bytes),
+        };
+        if let Some(rtt) = rtt.filter(|_| self.is_measuring) {
+            seen.rtt.add(rtt.as_micros());
         }
         false
     }
@@ -489,11 +537,11 @@ impl<'a> Emulator<'a> {
     }
 
     fn weigh(&self) -> Result<(), RunError> {
-        let meters: u64 = self.flows.iter().map(|flow| flow.meter.memory()).sum();
+        let packets: u64 = self.flows.iter().map(|flow| flow.packets.memory()).sum();
         let media: u64 = self.media.iter().map(|medium| medium.memory()).sum();
         let log = self.packet_log.as_ref().map_or(0, PacketLog::memory);
         let samples = self.recorder.memory() + self.shared.sampled_bytes.load(Ordering::Relaxed);
-        let needed = self.slots.memory() + meters + media + samples + log;
+        let needed = self.slots.memory() + packets + media + samples + log;
         if needed > self.max_memory { Err(RunError::Memory { needed, limit: self.max_memory }) } else { Ok(()) }
     }
 }

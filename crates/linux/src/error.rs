@@ -1,6 +1,9 @@
 //! Why there is no result.
 
-use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+use std::{fmt, io};
 
 /// Why a run did not finish.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +38,38 @@ pub enum RunError {
         /// What it is.
         fault: FlowFault,
     },
+    /// A flow is two programs, and nobody has said that they may run.
+    #[error(
+        "flow {flow} ({label}) runs two programs, which can do everything that you can:\n  server: {server}\n  client: {client}\n  help: read them, then give --allow-programs, in Python on=dumbbell.Linux(allow_programs=True)"
+    )]
+    Consent {
+        /// Number of the flow, from 0.
+        flow: usize,
+        /// Its label.
+        label: String,
+        /// Command line of the server.
+        server: String,
+        /// Command line of the client.
+        client: String,
+    },
+    /// More flows of programs than one machine can run.
+    #[error(
+        "{0} flows of programs are too many\n  help: allowed with --on linux: at most {max}",
+        max = crate::settings::MAX_PROGRAMS
+    )]
+    TooManyPrograms(usize),
+    /// A program of a flow has not done what it should.
+    #[error("flow {flow} ({label}): {fault}{said}")]
+    Program {
+        /// Number of the flow, from 0.
+        flow: usize,
+        /// Its label.
+        label: String,
+        /// What it has done instead.
+        fault: ProgramFault,
+        /// The last of what its programs have said, in lines.
+        said: String,
+    },
     /// A sysctl cannot be set.
     #[error("{0}")]
     Sysctl(String),
@@ -65,6 +100,87 @@ pub enum RunError {
     /// A way cannot be taken; validation should have caught it.
     #[error(transparent)]
     Way(#[from] dumbbell_network::WayError),
+}
+
+/// Which of a flow's two programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The one that listens.
+    Server,
+    /// The one that connects.
+    Client,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Server => "server",
+            Role::Client => "client",
+        })
+    }
+}
+
+/// What a program has done in place of its work.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramFault {
+    /// It does not start.
+    #[error("the {role} cannot be started: `{program}`: {error}")]
+    Start {
+        /// Which program.
+        role: Role,
+        /// Its first word.
+        program: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// Nobody can tell any more what it does.
+    #[error("the {role} is lost: {error}")]
+    Lost {
+        /// Which program.
+        role: Role,
+        /// Why.
+        error: io::Error,
+    },
+    /// The server does not listen in time.
+    #[error("the server does not listen{place} after {waited:?}", place = at_port(*.port))]
+    DoesNotListen {
+        /// Where it should, if its command line names it.
+        port: Option<u16>,
+        /// How long it had.
+        waited: Duration,
+    },
+    /// It has ended too early, or with an error.
+    #[error("the {role} ended {how}{early}", how = in_words(*.status), early = if *.listens { "" } else { " before it listened" })]
+    Ended {
+        /// Which program.
+        role: Role,
+        /// How.
+        status: ExitStatus,
+        /// Whether the server had begun to listen.
+        listens: bool,
+    },
+    /// The client sends nothing.
+    #[error("the client has sent nothing for {waited:?}")]
+    Silent {
+        /// How long it had.
+        waited: Duration,
+    },
+    /// Nothing has come to the end that receives.
+    #[error("no data has reached the end that receives before the run was over")]
+    NothingArrived,
+}
+
+fn at_port(port: Option<u16>) -> String {
+    port.map_or_else(String::new, |port| format!(" at port {port}"))
+}
+
+/// How a program has ended.
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("with exit status {code}"),
+        (None, Some(signal)) => format!("by signal {signal}"),
+        (None, None) => "in an unknown way".to_owned(),
+    }
 }
 
 /// What a flow asks for that the kernel cannot do.

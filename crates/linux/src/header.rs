@@ -1,10 +1,12 @@
-//! What the emulator reads of IPv4 and TCP headers, and the one thing that it writes.
+//! What the emulator reads of IPv4, TCP and UDP headers, and the one thing that it writes.
 
 use dumbbell_path::{Class, Ecn};
 use dumbbell_transport::Timestamp;
 
 const IPV4: u8 = 4;
 const TCP: u8 = 6;
+const UDP: u8 = 17;
+const UDP_HEADER: usize = 8;
 const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
@@ -83,6 +85,35 @@ impl Header {
         for (_, blocks) in options.filter(|&(kind, _)| kind == SACK_OPTION) {
             blocks.chunks_exact(8).for_each(|block| each(word(block, 0), word(block, 4)));
         }
+    }
+}
+
+/// A packet of UDP, or a later fragment of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// Source and destination; a later fragment has none.
+    pub ports: Option<(u16, u16)>,
+    pub payload: &'a [u8],
+}
+
+impl Datagram<'_> {
+    /// Reads a packet; `None` for what is not UDP over IPv4.
+    pub fn read(packet: &[u8]) -> Option<Datagram<'_>> {
+        let first = *packet.first()?;
+        let ip = usize::from(first & 15) * 4;
+        if first >> 4 != IPV4 || *packet.get(9)? != UDP || ip < 20 {
+            return None;
+        }
+        let offset = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x1fff;
+        let body = packet.get(ip..)?;
+        let (ports, payload) = if offset > 0 {
+            (None, body)
+        } else {
+            let header = body.get(..UDP_HEADER)?;
+            let ports = (u16::from_be_bytes([header[0], header[1]]), u16::from_be_bytes([header[2], header[3]]));
+            (Some(ports), &body[UDP_HEADER..])
+        };
+        Some(Datagram { ports, payload })
     }
 }
 
@@ -219,5 +250,18 @@ mod tests {
         let mut datagram = ack();
         datagram[9] = 17;
         assert_eq!(Header::read(&datagram), None);
+    }
+
+    #[test]
+    fn a_datagram_is_read_whole_and_in_fragments() {
+        let mut packet = ack();
+        assert_eq!(Datagram::read(&packet), None, "TCP");
+        packet[9] = UDP;
+        let whole = Datagram::read(&packet).unwrap();
+        assert_eq!((whole.ports, whole.payload.len()), (Some((0x1000, 0x2000)), 44));
+        packet[7] = 100;
+        let fragment = Datagram::read(&packet).unwrap();
+        assert_eq!((fragment.ports, fragment.payload.len()), (None, 52));
+        assert!((0..28).all(|length| length < 20 || Datagram::read(&ack()[..length]).is_none()));
     }
 }

@@ -68,8 +68,8 @@ pub fn place(side: Side, flow: usize) -> SocketAddrV4 {
 pub struct Host {
     /// The emulator's end of its device; reading does not block.
     pub device: OwnedFd,
-    /// A socket for every flow: one to connect at the sender, one that listens at the receiver.
-    pub sockets: Vec<OwnedFd>,
+    /// A socket for every flow of the kernel's own: one to connect at the sender, one that listens at the receiver.
+    pub sockets: Vec<Option<OwnedFd>>,
     /// The namespace's counters of devices and of TCP.
     devices: File,
     counters: File,
@@ -77,15 +77,15 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes a host for flows with these algorithms.
-    pub fn new(side: Side, settings: &Settings, algorithms: &[&str]) -> Result<Host, RunError> {
+    /// Makes a host for flows with these algorithms; one that has none has no socket.
+    pub fn new(side: Side, settings: &Settings, algorithms: &[Option<&str>]) -> Result<Host, RunError> {
         std::thread::scope(|scope| {
             let made = scope.spawn(|| Host::in_own_namespace(side, settings, algorithms)).join();
             made.unwrap_or_else(|_| Err(RunError::Machine("the thread of a host has failed".to_owned())))
         })
     }
 
-    fn in_own_namespace(side: Side, settings: &Settings, algorithms: &[&str]) -> Result<Host, RunError> {
+    fn in_own_namespace(side: Side, settings: &Settings, algorithms: &[Option<&str>]) -> Result<Host, RunError> {
         sys::unshare_network().map_err(|error| RunError::Namespace(error.to_string()))?;
         let machine = |what: &'static str| move |error: io::Error| RunError::Machine(format!("{what}: {error}"));
         settings.apply()?;
@@ -107,7 +107,9 @@ impl Host {
             .map_err(machine("cannot set the route"))?;
         let sockets = algorithms.iter().enumerate();
         let sockets = sockets
-            .map(|(flow, algorithm)| flow_socket(side, flow, algorithm, settings.nodelay))
+            .map(|(flow, algorithm)| {
+                algorithm.map(|algorithm| flow_socket(side, flow, algorithm, settings.nodelay)).transpose()
+            })
             .collect::<Result<_, _>>()?;
         let open = |name: &str| File::open(name).map_err(machine("cannot open what the namespace shows of itself"));
         Ok(Host {

@@ -2,12 +2,13 @@
 #![cfg(target_os = "linux")]
 //!
 //! Where to look: `host.rs` makes the namespaces and `settings.rs` says what they are set to, `emulator.rs` carries the
-//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `bpf` loads our
-//! own algorithms into the kernel. Only `sys.rs` and `sys/bpf.rs` have unsafe code.
+//! packets, `traffic.rs` has the applications, `program.rs` runs programs in their place, `sampler.rs` asks the kernel,
+//! `certificate.rs` judges. `bpf` loads our own algorithms into the kernel. Only `sys.rs` and `sys/bpf.rs` have unsafe code.
 
 mod bpf;
 mod certificate;
 mod clock;
+mod conversations;
 mod emulator;
 mod error;
 mod header;
@@ -19,6 +20,8 @@ mod meter;
 mod netlink;
 mod packet;
 mod packet_log;
+mod process;
+mod program;
 mod rights;
 mod rootless;
 mod sampler;
@@ -37,20 +40,23 @@ use dumbbell_path::LinkRate;
 use dumbbell_results::Table;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
-use emulator::{Emulator, Traffic};
+use emulator::{Emulator, Ends, Traffic};
 use host::{Host, Side};
+use program::ProgramFlows;
 use rustix::fd::OwnedFd;
-use sampler::Sampler;
+use sampler::{Sampled, Sampler};
+use seen::Seen;
 use settings::Settings;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use traffic::{Application, Promptness};
 
-pub use certificate::{Certificate, FlowNotes};
-pub use error::{BpfFault, FlowFault, RunError};
+pub use certificate::{Certificate, FlowNotes, Notes};
+pub use error::{BpfFault, FlowFault, ProgramFault, Role, RunError};
+pub use program::{EndNotes, ProgramNotes};
 pub use rootless::become_root_of_own_namespace;
-pub use settings::{MAX_FLOWS, Sysctl};
+pub use settings::{MAX_FLOWS, MAX_PROGRAMS, Sysctl};
 pub use shell::{Programs, ShellOutput, shell};
 pub use watch::{Progress, Watch};
 
@@ -70,6 +76,8 @@ pub struct Bounds<'a> {
     pub cancel: &'a AtomicBool,
     /// Bytes of memory for packets under way and samples.
     pub max_memory: u64,
+    /// Whether the programs that flows name may run. They can do everything that whoever calls can.
+    pub allows_programs: bool,
 }
 
 /// Everything one run produced.
@@ -128,9 +136,13 @@ struct FlowShared {
     /// Nanoseconds; when the connection attempt began.
     started_at: AtomicU64,
     is_established: AtomicBool,
+    /// A program at either end has sent a packet.
+    has_sent: AtomicBool,
+    /// Nanoseconds; when the client of two programs had done its work.
+    completed_at: AtomicU64,
     /// The application writes, and waits for room in the send buffer if there is none.
     is_writing: AtomicBool,
-    /// Payload that the receiving application has read.
+    /// Payload that the receiving application has read, or that has come to a program's host.
     delivered_bytes: AtomicU64,
     /// IP bytes of data packets that were handed to the receiving host.
     received_bytes: AtomicU64,
@@ -145,12 +157,19 @@ impl FlowShared {
         FlowShared {
             started_at: AtomicU64::new(0),
             is_established: AtomicBool::new(false),
+            has_sent: AtomicBool::new(false),
+            completed_at: AtomicU64::new(NOTHING),
             is_writing: AtomicBool::new(false),
             delivered_bytes: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
             readable_since: AtomicU64::new(NOTHING),
             accepted: Mutex::new(None),
         }
+    }
+
+    /// Bytes that have been delivered, and that have been received with their headers.
+    fn counted(&self) -> (u64, u64) {
+        (self.delivered_bytes.load(Ordering::Relaxed), self.received_bytes.load(Ordering::Relaxed))
     }
 }
 
@@ -173,60 +192,126 @@ pub fn run_watched(
     bounds: &Bounds<'_>,
     watch: &Watch,
 ) -> Result<RunOutput, RunError> {
+    check_consent(scenario, bounds)?;
     let settings = Settings::new(scenario, sysctls)?;
     let (own, reports) = bpf::OwnAlgorithms::load(scenario)?;
     let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &own.kernel_names(scenario, side)));
     let hosts = [sender?, receiver?];
+    let programs = ProgramFlows::new(scenario, &settings)?;
     let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect(), scenario.links.len());
-    let is_light = is_light(scenario);
-    let machine_before = certificate::Machine::now();
-    let clock = Clock::starting_in(LEAD);
-    let devices = [&hosts[0].device, &hosts[1].device];
-    let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory, Traffic::OfFlows)?;
-    let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
-    let sampler = Sampler::new(scenario, senders, clock, &shared, reports);
+    let ground = Ground { scenario, settings: &settings, hosts: &hosts, programs: &programs, shared: &shared };
+    let left = thread::scope(|scope| {
+        // Servers end with the run, however it does.
+        let _over = OnDrop(|| programs.stop());
+        if programs.open(scope, bounds.cancel)? { ground.run(reports, bounds, watch) } else { Err(RunError::Cancelled) }
+    });
+    // What a program has done is why the rest has ended.
+    if let Some(failure) = programs.failure() {
+        return Err(failure);
+    }
+    let Left { seen, sampled, counters, machine } = left?;
+    programs.check_arrivals(|flow| seen.flows.get(flow).map_or(0, |flow| flow.total.arrived));
+    if let Some(failure) = programs.failure() {
+        return Err(failure);
+    }
+    let notes = sampled.total.iter().zip(&sampled.phases).enumerate();
+    let notes = notes.map(|(flow, (snapshot, phases))| match programs.notes(flow) {
+        Some(notes) => Notes::Program(notes),
+        None => Notes::Kernel(FlowNotes::of(&snapshot.info, phases.clone())),
+    });
+    let notes = notes.collect();
+    let set = settings.sysctls.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
+    let certificate = Certificate::new(scenario, &seen, &shared.promptness, counters, set, notes, machine);
+    Ok(tables::output(scenario, &shared, seen, sampled, certificate))
+}
 
-    thread::scope(|scope| {
-        let named = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
-        let refused = |error: std::io::Error| RunError::Machine(format!("cannot start a thread: {error}"));
-        // Whatever happens from here on, everybody is told to end.
-        let _over = OnDrop(|| end(&shared, senders, listeners));
-        let emulator = named("emulator").spawn_scoped(scope, || emulator.run()).map_err(refused)?;
-        let sampler = named("sampler").spawn_scoped(scope, || sampler.run()).map_err(refused)?;
-        let mut starts = start_stream(scenario.seed);
-        for (flow, spec) in scenario.flows.iter().enumerate() {
-            let application = Application {
-                start: start_of(spec, &mut starts),
-                bytes: spec.bytes,
-                rate: spec.app_rate,
-                write: spec.app_write,
-                mss: spec.transport.mss,
-            };
-            let (socket, listener, shared) = (&senders[flow], &listeners[flow], &shared);
-            let reader = move || traffic::receive_all(flow, listener, clock, is_light, shared);
-            named("receiver").spawn_scoped(scope, reader).map_err(refused)?;
-            let writer = move || traffic::send_all(flow, socket, application, clock, is_light, shared);
-            named("sender").spawn_scoped(scope, writer).map_err(refused)?;
-        }
-        let note = |now| watch.note(now, scenario.duration, &shared.flows);
-        if !attend(scenario, senders, clock, bounds, note, || emulator.is_finished()) {
-            return Err(RunError::Cancelled);
-        }
-        if emulator.is_finished() {
-            // It has failed; there is nothing more to sample.
+/// Refuses programs that nobody has allowed.
+fn check_consent(scenario: &Scenario, bounds: &Bounds<'_>) -> Result<(), RunError> {
+    let named = scenario.flows.iter().enumerate().find_map(|(flow, spec)| Some((flow, spec, spec.program.as_ref()?)));
+    match named {
+        Some((flow, spec, program)) if !bounds.allows_programs => Err(RunError::Consent {
+            flow,
+            label: spec.label.to_string(),
+            server: program.server.to_string(),
+            client: program.client.to_string(),
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Where a run takes place.
+struct Ground<'a> {
+    scenario: &'a Scenario,
+    settings: &'a Settings,
+    /// Those of the kernel's own flows.
+    hosts: &'a [Host; 2],
+    programs: &'a ProgramFlows<'a>,
+    shared: &'a Shared,
+}
+
+/// What is left of a run.
+struct Left {
+    seen: Seen,
+    sampled: Sampled,
+    counters: certificate::Counters,
+    machine: [Option<certificate::Machine>; 2],
+}
+
+impl Ground<'_> {
+    /// Runs the flows, whose servers listen by now, to the end.
+    fn run(&self, reports: Option<bpf::Reports>, bounds: &Bounds<'_>, watch: &Watch) -> Result<Left, RunError> {
+        let Ground { scenario, settings, hosts, programs, shared } = *self;
+        let is_light = is_light(scenario);
+        let machine_before = certificate::Machine::now();
+        let clock = Clock::starting_in(LEAD);
+        let ends = std::iter::once(Ends::new(hosts, Traffic::OfFlows)).chain(programs.ends()).collect();
+        let emulator = Emulator::new(scenario, ends, settings.mtu, clock, shared, bounds.max_memory)?;
+        let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
+        let sampler = Sampler::new(scenario, senders, clock, shared, reports);
+        thread::scope(|scope| {
+            let named = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+            let refused = |error: std::io::Error| RunError::Machine(format!("cannot start a thread: {error}"));
+            // Whatever happens from here on, everybody is told to end.
+            let _over = OnDrop(|| end(shared, senders, listeners));
+            let emulator = named("emulator").spawn_scoped(scope, || emulator.run()).map_err(refused)?;
+            let sampler = named("sampler").spawn_scoped(scope, || sampler.run()).map_err(refused)?;
+            let mut starts = start_stream(scenario.seed);
+            for (flow, spec) in scenario.flows.iter().enumerate() {
+                let start = start_of(spec, &mut starts);
+                if let Some(pair) = programs.get(flow) {
+                    let client = move || programs.connect(pair, start, clock, shared);
+                    named("client").spawn_scoped(scope, client).map_err(refused)?;
+                }
+                let (Some(socket), Some(listener)) = (&senders[flow], &listeners[flow]) else { continue };
+                let application = Application {
+                    start,
+                    bytes: spec.bytes,
+                    rate: spec.app_rate,
+                    write: spec.app_write,
+                    mss: spec.transport.mss,
+                };
+                let reader = move || traffic::receive_all(flow, listener, clock, is_light, shared);
+                named("receiver").spawn_scoped(scope, reader).map_err(refused)?;
+                let writer = move || traffic::send_all(flow, socket, application, clock, is_light, shared);
+                named("sender").spawn_scoped(scope, writer).map_err(refused)?;
+            }
+            let note = |now| watch.note(now, scenario.duration, &shared.flows);
+            let has_failed = || emulator.is_finished() || programs.has_failed();
+            if !attend(scenario, senders, clock, bounds, note, has_failed) {
+                return Err(RunError::Cancelled);
+            }
+            if has_failed() {
+                // There is nothing more to sample.
+                shared.is_over.store(true, Ordering::Relaxed);
+            }
+            let failed = |who: &str| RunError::Machine(format!("the {who} has failed"));
+            let sampled = sampler.join().map_err(|_| failed("sampler"))?;
             shared.is_over.store(true, Ordering::Relaxed);
-        }
-        let failed = |who: &str| RunError::Machine(format!("the {who} has failed"));
-        let sampled = sampler.join().map_err(|_| failed("sampler"))?;
-        shared.is_over.store(true, Ordering::Relaxed);
-        let seen = emulator.join().map_err(|_| failed("emulator"))??;
-        let notes = sampled.total.iter().zip(&sampled.phases);
-        let notes = notes.map(|(snapshot, phases)| FlowNotes::of(&snapshot.info, phases.clone())).collect();
-        let machine = (machine_before, certificate::Machine::now());
-        let set = settings.sysctls.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
-        let certificate = Certificate::new(scenario, &seen, &shared.promptness, &hosts, set, notes, machine);
-        Ok(tables::output(scenario, &shared, seen, sampled, certificate))
-    })
+            let seen = emulator.join().map_err(|_| failed("emulator"))??;
+            let counters = certificate::Counters::of(std::iter::once(hosts).chain(programs.hosts()));
+            Ok(Left { seen, sampled, counters, machine: [machine_before, certificate::Machine::now()] })
+        })
+    }
 }
 
 /// Whether the flows' traffic leaves every core mostly idle, because links on their ways bound it.
@@ -248,7 +333,7 @@ fn is_light(scenario: &Scenario) -> bool {
 /// the run was cancelled.
 fn attend(
     scenario: &Scenario,
-    senders: &[OwnedFd],
+    senders: &[Option<OwnedFd>],
     clock: Clock,
     bounds: &Bounds<'_>,
     note: impl Fn(Time),
@@ -263,7 +348,8 @@ fn attend(
         let now = clock.now();
         note(now);
         while let Some((_, flow)) = stops.next_if(|(stop, _)| *stop <= now) {
-            traffic::stop_writing(&senders[flow]);
+            // A program has somebody else who stops it.
+            senders[flow].iter().for_each(traffic::stop_writing);
         }
         if now >= end || has_failed() {
             return true;
@@ -277,9 +363,9 @@ fn attend(
 }
 
 /// Tells all threads of a run that it is over.
-fn end(shared: &Shared, senders: &[OwnedFd], listeners: &[OwnedFd]) {
+fn end(shared: &Shared, senders: &[Option<OwnedFd>], listeners: &[Option<OwnedFd>]) {
     shared.is_over.store(true, Ordering::Relaxed);
-    senders.iter().chain(listeners).for_each(traffic::wake);
+    senders.iter().chain(listeners).flatten().for_each(traffic::wake);
     for flow in &shared.flows {
         if let Ok(mut accepted) = flow.accepted.lock()
             && let Some(connection) = accepted.take()

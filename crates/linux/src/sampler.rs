@@ -46,7 +46,7 @@ pub struct Sampled {
 /// Samples the flows of a scenario until the run is over.
 pub struct Sampler<'a> {
     scenario: &'a Scenario,
-    sockets: &'a [OwnedFd],
+    sockets: &'a [Option<OwnedFd>],
     clock: Clock,
     shared: &'a Shared,
     recorder: Recorder,
@@ -90,7 +90,7 @@ impl Insight {
 impl<'a> Sampler<'a> {
     pub fn new(
         scenario: &'a Scenario,
-        sockets: &'a [OwnedFd],
+        sockets: &'a [Option<OwnedFd>],
         clock: Clock,
         shared: &'a Shared,
         reports: Option<Reports>,
@@ -165,7 +165,7 @@ impl<'a> Sampler<'a> {
         let flows = self.sockets.iter().zip(&self.shared.flows);
         flows
             .map(|(socket, state)| Snapshot {
-                info: TcpInfo::of(socket).unwrap_or_default(),
+                info: socket.as_ref().and_then(|socket| TcpInfo::of(socket).ok()).unwrap_or_default(),
                 delivered_bytes: state.delivered_bytes.load(Ordering::Relaxed),
             })
             .collect()
@@ -179,11 +179,17 @@ impl<'a> Sampler<'a> {
             if !state.is_established.load(Ordering::Acquire) {
                 continue;
             }
+            let Some(socket) = socket else {
+                let counted = state.counted();
+                let last = std::mem::replace(&mut self.last[index], counted);
+                self.recorder.flow(due, index, arrivals(counted, last, interval), |values| values.fill(f64::NAN));
+                continue;
+            };
             let Ok(info) = TcpInfo::of(socket) else { continue };
             let bbr = if self.insights[index] == Insight::CcInfo { BbrInfo::of(socket).ok() } else { None };
             let report = self.reports.as_ref().and_then(|reports| reports.of(index));
             let mode = bbr.as_ref().map(BbrInfo::mode).or_else(|| report.map(Report::mode)).unwrap_or_default();
-            let counted = (state.delivered_bytes.load(Ordering::Relaxed), state.received_bytes.load(Ordering::Relaxed));
+            let counted = state.counted();
             let last = std::mem::replace(&mut self.last[index], counted);
             let before = std::mem::replace(&mut self.told[index], info);
             let flow = &self.scenario.flows[index];
@@ -215,12 +221,22 @@ impl<'a> Sampler<'a> {
     }
 }
 
-fn flow_sample(
-    info: &TcpInfo,
+/// What is known of a program: bytes that came to the receiver's host.
+fn arrivals(
     (delivered_bytes, received_bytes): (u64, u64),
     (last_delivered, last_received): (u64, u64),
     interval: Duration,
 ) -> FlowSample {
+    FlowSample {
+        goodput_bytes: delivered_bytes - last_delivered,
+        received_bytes: received_bytes - last_received,
+        mbps_per_byte: 8e-6 / interval.as_secs_f64(),
+        is_opaque: true,
+        ..FlowSample::default()
+    }
+}
+
+fn flow_sample(info: &TcpInfo, counted: (u64, u64), last: (u64, u64), interval: Duration) -> FlowSample {
     FlowSample {
         cwnd: info.cwnd,
         ssthresh: Some(info.ssthresh).filter(|&ssthresh| ssthresh < INFINITE_SSTHRESH),
@@ -230,9 +246,6 @@ fn flow_sample(
         rtt_us: None,
         min_rtt_us: Some(info.min_rtt_us).filter(|&us| us != u32::MAX && us != 0),
         delivery_mbps: Some(info.delivery_rate).filter(|&rate| rate > 0).map(|rate| rate as f64 * 8e-6),
-        goodput_bytes: delivered_bytes - last_delivered,
-        received_bytes: received_bytes - last_received,
-        mbps_per_byte: 8e-6 / interval.as_secs_f64(),
         delivered: u64::from(info.delivered),
         sent: u64::from(info.data_segs_out),
         lost: None,
@@ -240,7 +253,8 @@ fn flow_sample(
         sacked_out: info.sacked,
         packets_out: info.unacked,
         ca_state: state_name(info.ca_state),
-        ..FlowSample::default()
+        is_opaque: false,
+        ..arrivals(counted, last, interval)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the emulator has seen of a run.
 
+use crate::conversations::Conversations;
 use crate::header::Header;
 use crate::lateness::Lateness;
 use crate::meter::Meter;
@@ -12,6 +13,8 @@ use dumbbell_units::{Duration, Time};
 /// What is counted of a flow's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
+    /// Data packets that left the sender; only counted of programs.
+    pub sent: u64,
     /// Data packets that the network dropped.
     pub drops: u64,
     /// Data packets that reached the receiver.
@@ -24,6 +27,7 @@ impl Counts {
     /// What has been counted since `earlier`.
     pub fn since(self, earlier: Counts) -> Counts {
         Counts {
+            sent: self.sent - earlier.sent,
             drops: self.drops - earlier.drops,
             arrived: self.arrived - earlier.arrived,
             acks: self.acks - earlier.acks,
@@ -53,15 +57,41 @@ pub struct FlowSeen {
 /// A flow while it is watched.
 pub struct Flow {
     pub seen: FlowSeen,
-    pub meter: Meter,
-    pub is_open: bool,
-    /// Bytes of a finite transfer.
-    pub bytes: u64,
+    pub packets: Packets,
+    /// Its pair of hosts.
+    pub ends: usize,
     /// The link at which its throughput is measured.
     pub bottleneck: Entry,
 }
 
-impl Flow {
+/// What the packets of a flow are.
+pub enum Packets {
+    /// Those of a connection of our own.
+    OfConnection(Connection),
+    /// All that programs send.
+    OfPrograms(Conversations),
+}
+
+impl Packets {
+    /// Bytes of memory held.
+    pub fn memory(&self) -> u64 {
+        match self {
+            Packets::OfConnection(connection) => connection.meter.memory(),
+            Packets::OfPrograms(conversations) => conversations.memory(),
+        }
+    }
+}
+
+/// A connection of our own, whose data goes one way.
+#[derive(Default)]
+pub struct Connection {
+    pub meter: Meter,
+    pub is_open: bool,
+    /// Bytes of a finite transfer.
+    pub bytes: u64,
+}
+
+impl Connection {
     /// A packet has left one of the ends.
     pub fn count_sent(&mut self, header: &Header, class: Class, is_forward: bool, now: Time) {
         match class {
@@ -72,7 +102,6 @@ impl Flow {
             Class::Data if is_forward => {
                 self.meter.on_sent(now, header.seq, header.payload, header.timestamps.map(|(value, _)| value));
             }
-            Class::Ack => self.seen.total.acks += 1,
             _ => {}
         }
     }

@@ -13,6 +13,8 @@ use std::fs;
 
 /// More flows than this share no core in a way that measures anything.
 pub const MAX_FLOWS: usize = 256;
+/// More flows of programs than this, each with four threads and two hosts, leave none the time to run.
+pub const MAX_PROGRAMS: usize = 16;
 /// A namespace's buffers where the file says nothing: ample for every path that this ground can carry.
 const AMPLE: u64 = 128 << 20;
 
@@ -60,6 +62,10 @@ impl Settings {
         let [first, others @ ..] = &scenario.flows[..] else { return Err(RunError::NoFlows) };
         if scenario.flows.len() > MAX_FLOWS {
             return Err(RunError::TooManyFlows(scenario.flows.len()));
+        }
+        let programs = scenario.flows.iter().filter(|flow| flow.program.is_some()).count();
+        if programs > MAX_PROGRAMS {
+            return Err(RunError::TooManyPrograms(programs));
         }
         for (flow, spec) in scenario.flows.iter().enumerate() {
             if spec.cc.entry().origin().is_some() {

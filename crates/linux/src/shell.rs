@@ -1,23 +1,22 @@
 //! Any programs on both sides of an emulated path.
 
 use crate::clock::Clock;
-use crate::emulator::{Emulator, Traffic};
+use crate::emulator::{Emulator, Ends, Traffic};
 use crate::host::{Host, Side};
+use crate::process::Process;
+use crate::program::code;
 use crate::settings::Settings;
-use crate::{Bounds, FlowShared, LEAD, OnDrop, PATIENCE, RunError, STACK_BYTES, Shared, Sysctl, rights, sys};
+use crate::{Bounds, FlowShared, LEAD, OnDrop, PATIENCE, RunError, STACK_BYTES, Shared, Sysctl};
+use dumbbell_path::LinkRate;
 use dumbbell_results::{Table, links};
 use dumbbell_scenario::{Record, Scenario};
-use dumbbell_units::{Duration, Time};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use dumbbell_units::Duration;
+use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// Longer than anybody waits for a program.
 const ENDLESS: Duration = Duration::from_secs(365 * 86_400);
-/// How long a program has to end after it was asked to.
-const GRACE: Duration = Duration::from_secs(1);
 /// Names the other side's address to a program.
 const PEER: &str = "DUMBBELL_PEER";
 
@@ -27,6 +26,8 @@ pub struct Programs<'a> {
     pub command: &'a [String],
     /// The program on the other side.
     pub peer: Option<&'a [String]>,
+    /// The two change sides: what the peer sends goes over the described direction.
+    pub peer_sends: bool,
 }
 
 /// What is left of it.
@@ -36,6 +37,10 @@ pub struct ShellOutput {
     pub status: i32,
     /// One row a link.
     pub links: Table,
+    /// IP bytes that went over the described direction, and over the way back.
+    pub carried_bytes: [u64; 2],
+    /// Whether a link on the way back has a rate.
+    pub shapes_way_back: bool,
     /// One row an event of a packet, if it was wanted.
     pub packets: Option<Table>,
     /// How late packets were handed over, microseconds: 99.9 % of them not more than this.
@@ -66,9 +71,8 @@ pub fn shell(
     let hosts = [sender?, receiver?];
     let shared = Shared::new(network.flows.iter().map(|_| FlowShared::new()).collect(), network.links.len());
     let clock = Clock::starting_in(LEAD);
-    let devices = [&hosts[0].device, &hosts[1].device];
-    let max_memory = bounds.max_memory;
-    let emulator = Emulator::new(&network, devices, settings.mtu, clock, &shared, max_memory, Traffic::Any)?;
+    let ends = vec![Ends::new(&hosts, Traffic::OfPrograms(0))];
+    let emulator = Emulator::new(&network, ends, settings.mtu, clock, &shared, bounds.max_memory)?;
     let emulator = if wants_log { emulator.logging() } else { emulator };
     let begin = clock.now();
     let (status, mut seen) = thread::scope(|scope| {
@@ -81,12 +85,13 @@ pub fn shell(
         let status = thread::scope(|scope| {
             let over = OnDrop(|| is_over.store(true, Ordering::Relaxed));
             let ends = || bounds.cancel.load(Ordering::Relaxed) || emulator.is_finished();
+            let side = if programs.peer_sends { Side::Receiver } else { Side::Sender };
             if let Some(peer) = programs.peer {
-                let (host, is_over) = (&hosts[1], &is_over);
-                scope.spawn(move || attend(Side::Receiver, host, peer, || is_over.load(Ordering::Relaxed)));
+                let (other, is_over) = ((side.other(), &hosts[side.other() as usize]), &is_over);
+                scope.spawn(move || attend(other, peer, false, || is_over.load(Ordering::Relaxed)));
             }
-            let (host, words) = (&hosts[0], programs.command);
-            let status = scope.spawn(move || attend(Side::Sender, host, words, ends)).join();
+            let (own, words) = ((side, &hosts[side as usize]), programs.command);
+            let status = scope.spawn(move || attend(own, words, true, ends)).join();
             drop(over);
             status.unwrap_or_else(|_| Err(RunError::Machine("the thread of the program has failed".to_owned())))
         })?;
@@ -101,64 +106,38 @@ pub fn shell(
     for link in &mut seen.links {
         link.measured_s = lasted;
     }
+    let [first, ..] = &scenario.flows[..] else { return Err(RunError::NoFlows) };
+    let carried =
+        |way: &[usize]| way.first().and_then(|&link| seen.links.get(link)).map_or(0, |link| link.departed_bytes);
+    let has_rate = |&link: &usize| !matches!(scenario.links[link].config.rate, LinkRate::Unlimited);
     Ok(ShellOutput {
-        status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+        carried_bytes: [carried(&first.forward), carried(&first.reverse)],
+        shapes_way_back: first.reverse.iter().any(has_rate),
+        status: code(status),
         links: links(&seen.links),
         packets: seen.packet_log.map(crate::packet_log::PacketLog::table),
         late_p999_us: seen.lateness.quantile_us(0.999),
     })
 }
 
-/// Starts a program at a host and waits until it ends, or ends it when its time is over.
-fn attend(side: Side, host: &Host, words: &[String], is_over: impl Fn() -> bool) -> Result<ExitStatus, RunError> {
+/// Starts a program at a host and waits until it ends, or ends it when its time is over. The terminal is for the command.
+fn attend(
+    (side, host): (Side, &Host),
+    words: &[String],
+    has_terminal: bool,
+    is_over: impl Fn() -> bool,
+) -> Result<ExitStatus, RunError> {
     let [program, arguments @ ..] = words else {
         return Err(RunError::Machine("there is no program to run".to_owned()));
     };
     let cannot = |error: std::io::Error| RunError::Machine(format!("cannot run `{program}`: {error}"));
-    host.enter().map_err(cannot)?;
     let mut command = Command::new(program);
     command.args(arguments).env(PEER, side.other().address().to_string());
-    if side == Side::Receiver {
-        // A group of its own, so that it can be ended with what it has started; the terminal is for the command.
-        command.process_group(0).stdin(Stdio::null());
-    }
-    sys::unshare_processes().map_err(cannot)?;
-    rights::bound_programs().map_err(|errno| cannot(errno.into()))?;
-    sys::keep_together(&mut command);
-    let mut child = command.spawn().map_err(cannot)?;
-    rights::drop_all_but_ending_programs().map_err(|errno| cannot(errno.into()))?;
-    let clock = Clock::starting_in(Duration::ZERO);
-    let mut asked_at: Option<Time> = None;
+    let mut process = Process::start(host, command, has_terminal).map_err(cannot)?;
     loop {
-        if let Some(status) = child.try_wait().map_err(cannot)? {
+        if let Some(status) = process.check(is_over()).map_err(cannot)? {
             return Ok(status);
         }
-        match asked_at {
-            None if is_over() => {
-                asked_at = Some(clock.now());
-                send(side, &child, Signal::TERM);
-            }
-            Some(at) if clock.now().since(at) > GRACE => send(side, &child, Signal::KILL),
-            None | Some(_) => {}
-        }
         thread::sleep(PATIENCE);
-    }
-}
-
-/// Sends a signal to a program, and on the other side to what it has started. It may have ended by itself just now.
-/// `first` is the process [beside it](sys::keep_together), which ends the program and all that it has started when it
-/// is killed.
-fn send(side: Side, first: &Child, signal: Signal) {
-    let first = first.id();
-    let pid = |number: u32| i32::try_from(number).ok().and_then(Pid::from_raw);
-    match (side, signal) {
-        (_, Signal::KILL) => drop(pid(first).map(|pid| kill_process(pid, signal))),
-        (Side::Receiver, _) => drop(pid(first).map(|pid| kill_process_group(pid, signal))),
-        (Side::Sender, _) => {
-            let started = std::fs::read_to_string(format!("/proc/{first}/task/{first}/children")).unwrap_or_default();
-            for pid in started.split_whitespace().filter_map(|number| number.parse().ok()).filter_map(pid) {
-                let _ = kill_process(pid, signal);
-            }
-        }
     }
 }

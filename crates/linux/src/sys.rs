@@ -7,8 +7,9 @@ pub mod bpf;
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::thread::UnshareFlags;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 /// Gives the calling thread a network namespace of its own.
 pub fn unshare_network() -> io::Result<()> {
@@ -124,6 +125,33 @@ pub fn keep_together(command: &mut Command) {
             }
         });
     }
+}
+
+/// How a child has ended, and the CPU time that it has taken with all that it has waited for; `None` while it runs. To
+/// be asked until it has ended, and not again.
+pub fn ended(child: u32) -> io::Result<Option<(ExitStatus, Duration)>> {
+    let pid = libc::pid_t::try_from(child).map_err(io::Error::other)?;
+    let mut status = 0;
+    // SAFETY: a structure of numbers, for which zeros are values.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both live while they are written.
+        match unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut usage) } {
+            0 => return Ok(None),
+            ..0 => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            _ => break,
+        }
+    }
+    let part = |time: libc::timeval| {
+        let (s, us) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_usec));
+        Duration::from_secs(s.unwrap_or(0)) + Duration::from_micros(us.unwrap_or(0))
+    };
+    Ok(Some((ExitStatus::from_raw(status), part(usage.ru_utime) + part(usage.ru_stime))))
 }
 
 /// Shows the calling process, the first of its numbers, and those that it starts what has these numbers in `/proc`.

@@ -5,7 +5,7 @@ use crate::kernel::release;
 use crate::sampler::{Sampled, Snapshot};
 use crate::seen::{Counts, Seen};
 use crate::tcp_info::TcpInfo;
-use crate::{RunOutput, Shared};
+use crate::{FlowShared, NOTHING, RunOutput, Shared};
 use dumbbell_results::{FlowCounts, FlowSummary, UNKNOWN, flows, links};
 use dumbbell_scenario::{Flow, Scenario};
 use dumbbell_units::Time;
@@ -34,13 +34,13 @@ pub fn output(
         start: Time::from_nanos(shared.flows[number as usize].started_at.load(Ordering::Relaxed)),
         base_rtt: spec.base_rtt,
         measured_s: measured.as_secs_f64(),
-        measured: counts(&flow.measured, after).since(counts(&Counts::default(), before)),
-        total: counts(&flow.total, total),
+        measured: counts(spec, &flow.measured, after).since(counts(spec, &Counts::default(), before)),
+        total: counts(spec, &flow.total, total),
         wire_bytes: flow.wire_bytes,
         wire_bytes_total: flow.wire_bytes_total,
         rtt: flow.rtt,
         one_way_delays: flow.one_way_delays,
-        finished_at: flow.finished_at,
+        finished_at: flow.finished_at.or_else(|| completed(&shared.flows[number as usize])),
         streams: None,
     });
     RunOutput {
@@ -57,16 +57,54 @@ pub fn output(
     }
 }
 
+/// When the client of two programs had done its work.
+fn completed(flow: &FlowShared) -> Option<Time> {
+    Some(flow.completed_at.load(Ordering::Relaxed)).filter(|&at| at != NOTHING).map(Time::from_nanos)
+}
+
 /// The exact name of a flow's algorithm in the running kernel. Every kernel of the main line has version 1 of BBR.
+/// Nobody knows that of a program.
 fn algorithm(flow: &Flow) -> String {
     let name = flow.cc.name();
+    if flow.program.is_some() {
+        return name.to_owned();
+    }
     let version = if name == "bbr" { "bbr1" } else { name };
     let whose = if flow.is_bpf { "-bpf" } else { "" };
     format!("{version}{whose}-linux-{}", release())
 }
 
+/// What is not known of programs.
+const UNKNOWN_COUNTS: FlowCounts = FlowCounts {
+    sent: UNKNOWN,
+    retransmits: UNKNOWN,
+    lost: UNKNOWN,
+    network_drops: UNKNOWN,
+    rtos: UNKNOWN,
+    spurious_losses: UNKNOWN,
+    probes: UNKNOWN,
+    undos: UNKNOWN,
+    duplicates: UNKNOWN,
+    acks: UNKNOWN,
+    arrived: UNKNOWN,
+    delivered_bytes: UNKNOWN,
+    sent_bytes: UNKNOWN,
+    frames: UNKNOWN,
+    late_frames: UNKNOWN,
+    lost_frames: UNKNOWN,
+};
+
 /// What the emulator counted and what the kernel tells, up to the same instant.
-fn counts(seen: &Counts, Snapshot { info, delivered_bytes }: &Snapshot) -> FlowCounts {
+fn counts(flow: &Flow, seen: &Counts, Snapshot { info, delivered_bytes }: &Snapshot) -> FlowCounts {
+    if flow.program.is_some() {
+        return FlowCounts {
+            sent: seen.sent,
+            network_drops: seen.drops,
+            arrived: seen.arrived,
+            delivered_bytes: *delivered_bytes,
+            ..UNKNOWN_COUNTS
+        };
+    }
     FlowCounts {
         sent: u64::from(info.data_segs_out),
         retransmits: u64::from(info.total_retrans),

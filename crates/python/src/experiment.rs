@@ -1,5 +1,7 @@
 //! Experiments, their points, and running them with the interpreter lock released.
 
+#[cfg(all(target_os = "linux", feature = "linux"))]
+use crate::ProgramError;
 use crate::own;
 use crate::table::Table;
 use crate::{RunCancelled, RunError, ScenarioError};
@@ -145,6 +147,17 @@ impl Point {
         found
     }
 
+    /// The programs of its flows: the label of the flow, and the command lines of server and client.
+    #[getter]
+    fn programs(&self) -> Vec<(String, String, String)> {
+        let scenario = self.inner.scenario();
+        let of = |flow: &scenario::Flow| {
+            let program = flow.program.as_ref()?;
+            Some((flow.label.to_string(), program.server.to_string(), program.client.to_string()))
+        };
+        scenario.flows.iter().filter_map(of).collect()
+    }
+
     /// Whether it runs Python, of which one interpreter runs one thread at a time.
     #[getter]
     fn is_interpreted(&self) -> bool {
@@ -244,8 +257,9 @@ impl Point {
     }
 
     /// Runs the point on the TCP of the running kernel, in real time, with the interpreter lock released. `sysctls` are
-    /// names and values that are set in the namespaces of the run, and `watch` sees how far it is.
-    #[pyo3(signature = (cancel, max_memory=None, sysctls=Vec::new(), watch=None))]
+    /// names and values that are set in the namespaces of the run, and `watch` sees how far it is. The programs that its
+    /// flows name run only if that is allowed.
+    #[pyo3(signature = (cancel, max_memory=None, sysctls=Vec::new(), watch=None, allow_programs=false))]
     fn run_on_linux(
         &self,
         py: Python<'_>,
@@ -253,18 +267,19 @@ impl Point {
         max_memory: Option<u64>,
         sysctls: Vec<(String, String)>,
         watch: Option<&Watch>,
+        allow_programs: bool,
     ) -> PyResult<RunOutput> {
         let scenario = self.inner.scenario();
-        let max_memory = max_memory.unwrap_or(u64::MAX);
+        let bounds = linux::bounds(&cancel.cancelled, max_memory, allow_programs);
         let unseen = Watch::default();
         let watch = watch.unwrap_or(&unseen);
-        let output = py.detach(|| linux::run(&scenario, &cancel.cancelled, max_memory, &sysctls, &watch.inner))?;
+        let output = py.detach(|| linux::run(&scenario, &bounds, &sysctls, &watch.inner))?;
         RunOutput::of_linux(py, output)
     }
 
     /// Runs programs over the network of the point until `command` ends: on the side of the senders, and `peer` on the
-    /// other one.
-    #[pyo3(signature = (cancel, command, peer=None, max_memory=None, sysctls=Vec::new(), log=false))]
+    /// other one, or the other way round if `peer_sends`.
+    #[pyo3(signature = (cancel, command, peer=None, peer_sends=false, max_memory=None, sysctls=Vec::new(), log=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn shell(
         &self,
@@ -272,14 +287,15 @@ impl Point {
         cancel: &CancelToken,
         command: Vec<String>,
         peer: Option<Vec<String>>,
+        peer_sends: bool,
         max_memory: Option<u64>,
         sysctls: Vec<(String, String)>,
         log: bool,
     ) -> PyResult<ShellOutput> {
         let scenario = self.inner.scenario();
-        let max_memory = max_memory.unwrap_or(u64::MAX);
-        let programs = (command, peer);
-        let run = || linux::shell(&scenario, &cancel.cancelled, max_memory, &sysctls, &programs, log);
+        let bounds = linux::bounds(&cancel.cancelled, max_memory, false);
+        let programs = (command, peer, peer_sends);
+        let run = || linux::shell(&scenario, &bounds, &sysctls, &programs, log);
         let output = py.detach(run)?;
         ShellOutput::of_linux(py, output)
     }
@@ -401,6 +417,10 @@ pub struct ShellOutput {
     status: i32,
     /// One row a link.
     links: Py<Table>,
+    /// IP bytes over the described direction, and over the way back.
+    carried_bytes: (u64, u64),
+    /// Whether a link on the way back has a rate.
+    shapes_way_back: bool,
     /// One row an event of a packet, if a log was wanted.
     packets: Option<Py<Table>>,
     /// Microseconds by which 99.9 % of packets were late at most.
@@ -414,6 +434,8 @@ impl ShellOutput {
         Ok(ShellOutput {
             status: output.status,
             links: table(output.links)?,
+            carried_bytes: output.carried_bytes.into(),
+            shapes_way_back: output.shapes_way_back,
             packets: output.packets.map(table).transpose()?,
             late_p999_us: output.late_p999_us,
         })
@@ -425,8 +447,8 @@ impl ShellOutput {
     }
 }
 
-/// The words of a command, and those of the one on the other side.
-type Words = (Vec<String>, Option<Vec<String>>);
+/// The words of a command, those of the one on the other side, and whether that sends.
+type Words = (Vec<String>, Option<Vec<String>>, bool);
 
 /// Makes the process, which must have one thread only, root of a user namespace of its own.
 #[pyfunction]
@@ -438,22 +460,24 @@ pub fn become_root_of_own_namespace() -> PyResult<()> {
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod linux {
     use super::Words;
-    use super::{RunCancelled, RunError};
-    pub use dumbbell_linux::Watch;
-    use dumbbell_linux::{Bounds, Programs, RunError as Error, RunOutput, ShellOutput, Sysctl};
+    use super::{ProgramError, RunCancelled, RunError};
+    pub use dumbbell_linux::{Bounds, Watch};
+    use dumbbell_linux::{Programs, RunError as Error, RunOutput, ShellOutput, Sysctl};
     use dumbbell_scenario::Scenario;
     use pyo3::{PyErr, PyResult};
     use std::sync::atomic::AtomicBool;
 
+    pub fn bounds(cancel: &AtomicBool, max_memory: Option<u64>, allows_programs: bool) -> Bounds<'_> {
+        Bounds { cancel, max_memory: max_memory.unwrap_or(u64::MAX), allows_programs }
+    }
+
     pub fn run(
         scenario: &Scenario,
-        cancel: &AtomicBool,
-        max_memory: u64,
+        bounds: &Bounds<'_>,
         sysctls: &[(String, String)],
         watch: &Watch,
     ) -> PyResult<RunOutput> {
-        let bounds = Bounds { cancel, max_memory };
-        dumbbell_linux::run_watched(scenario, &given(sysctls), &bounds, watch).map_err(raised)
+        dumbbell_linux::run_watched(scenario, &given(sysctls), bounds, watch).map_err(raised)
     }
 
     pub fn progress(watch: &Watch) -> (f64, f64, Vec<u64>) {
@@ -463,15 +487,13 @@ mod linux {
 
     pub fn shell(
         scenario: &Scenario,
-        cancel: &AtomicBool,
-        max_memory: u64,
+        bounds: &Bounds<'_>,
         sysctls: &[(String, String)],
-        (command, peer): &Words,
+        (command, peer, peer_sends): &Words,
         log: bool,
     ) -> PyResult<ShellOutput> {
-        let programs = Programs { command, peer: peer.as_deref() };
-        let bounds = Bounds { cancel, max_memory };
-        dumbbell_linux::shell(scenario, &programs, &given(sysctls), &bounds, log).map_err(raised)
+        let programs = Programs { command, peer: peer.as_deref(), peer_sends: *peer_sends };
+        dumbbell_linux::shell(scenario, &programs, &given(sysctls), bounds, log).map_err(raised)
     }
 
     fn given(sysctls: &[(String, String)]) -> Vec<Sysctl> {
@@ -481,6 +503,7 @@ mod linux {
     fn raised(error: Error) -> PyErr {
         match error {
             Error::Cancelled => RunCancelled::new_err(error.to_string()),
+            Error::Program { .. } => ProgramError::new_err(error.to_string()),
             _ => RunError::new_err(error.to_string()),
         }
     }
@@ -503,7 +526,14 @@ mod linux {
     #[derive(Default)]
     pub struct Watch;
 
-    pub fn run(_: &Scenario, _: &AtomicBool, _: u64, _: &[(String, String)], _: &Watch) -> PyResult<Infallible> {
+    /// There is nothing to bound.
+    pub struct Bounds;
+
+    pub fn bounds(_: &AtomicBool, _: Option<u64>, _: bool) -> Bounds {
+        Bounds
+    }
+
+    pub fn run(_: &Scenario, _: &Bounds, _: &[(String, String)], _: &Watch) -> PyResult<Infallible> {
         Err(missing())
     }
 
@@ -511,14 +541,7 @@ mod linux {
         (0.0, 0.0, Vec::new())
     }
 
-    pub fn shell(
-        _: &Scenario,
-        _: &AtomicBool,
-        _: u64,
-        _: &[(String, String)],
-        _: &super::Words,
-        _: bool,
-    ) -> PyResult<Infallible> {
+    pub fn shell(_: &Scenario, _: &Bounds, _: &[(String, String)], _: &super::Words, _: bool) -> PyResult<Infallible> {
         Err(missing())
     }
 
@@ -562,7 +585,11 @@ fn run_error(error: dumbbell_sim::RunError) -> PyErr {
     use dumbbell_sim::RunError as Error;
     match error {
         Error::Cancelled => RunCancelled::new_err(error.to_string()),
-        Error::Memory(_) | Error::Series(_) | Error::Controller { .. } | Error::Connection { .. } => {
+        Error::Memory(_)
+        | Error::Series(_)
+        | Error::Controller { .. }
+        | Error::Connection { .. }
+        | Error::Program { .. } => {
             RunError::new_err(error.to_string())
         }
         Error::Way(_) | Error::NoSuchLink(_) => PyRuntimeError::new_err(error.to_string()),

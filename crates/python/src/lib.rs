@@ -19,6 +19,7 @@ use std::path::Path;
 
 create_exception!(dumbbell._core, ScenarioError, PyException, "An experiment is wrong; the message says where.");
 create_exception!(dumbbell._core, RunError, PyException, "A run could not go on; the message says why.");
+create_exception!(dumbbell._core, ProgramError, RunError, "A program of a flow failed; the message says how.");
 create_exception!(dumbbell._core, RunCancelled, PyException, "A run was stopped by its token.");
 
 /// A day: longer synthetic traces are a mistake in the unit.
@@ -40,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::{RunCancelled, RunError, ScenarioError};
+    use crate::{ProgramError, RunCancelled, RunError, ScenarioError};
     #[pymodule_export]
     use crate::{
         algorithms, columns, contracts, described, load, load_json, parse_size, quantity, recording, reference, schema,

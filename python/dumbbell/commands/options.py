@@ -91,6 +91,13 @@ Sysctls = Annotated[
     list[str] | None,
     typer.Option("--sysctl", metavar="NAME=VALUE", help="With --on linux: a sysctl of the hosts, net.*."),
 ]
+AllowPrograms = Annotated[
+    bool,
+    typer.Option(
+        "--allow-programs",
+        help="With --on linux: run the programs that flows of the file name, which can do everything that you can.",
+    ),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -163,19 +170,30 @@ def several(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def ground(on: str, retries: int, sysctls: list[str] | None, *, threads: int = 1, plain: bool = False) -> Ground:
+def ground(
+    on: str,
+    retries: int,
+    sysctls: list[str] | None,
+    *,
+    threads: int = 1,
+    plain: bool = False,
+    allow_programs: bool = False,
+) -> Ground:
     """The ground that ``--on`` names, with the settings of other options."""
     if plain and threads != 1:
         fail("a --plain run takes one thread: leave out --threads")
     if on in ("sim", SIMULATOR):
         if sysctls:
             fail("--sysctl goes with --on linux")
+        if allow_programs:
+            fail("--allow-programs goes with --on linux")
         return Simulator(threads, plain)
     if on != LINUX:
         fail(f"--on {on}: choose sim or linux")
     if threads != 1 or plain:
         fail(f"{'--plain' if plain else '--threads'} goes with the simulator: leave it out, or --on linux")
-    return Linux(retries=retries, sysctl=split(sysctls, "--sysctl", "NAME=VALUE, such as --sysctl net.ipv4.tcp_sack=0"))
+    sysctl = split(sysctls, "--sysctl", "NAME=VALUE, such as --sysctl net.ipv4.tcp_sack=0")
+    return Linux(retries=retries, sysctl=sysctl, allow_programs=allow_programs)
 
 
 def others(*, keep: bool, rerun: bool) -> Others:

@@ -18,6 +18,7 @@ EXAMPLES = examples(
     "dumbbell run who-wins.toml --repeat 10 --vary-rtt  # how firm is it?",
     "dumbbell run who-wins.toml --set path.rtt=80ms --json",
     "dumbbell run who-wins.toml --on linux              # on your kernel",
+    "dumbbell run stacks.toml --on linux --allow-programs  # any programs",
     "dumbbell run sweep.toml --out sweep --cluster tcp://head:8786",
 )
 
@@ -43,6 +44,7 @@ def run(
     on: options.On = "sim",
     retries: options.Retries = 2,
     sysctls: options.Sysctls = None,
+    allow_programs: options.AllowPrograms = False,
     cluster: options.Cluster = None,
     keep: options.Keep = False,
     rerun: options.Rerun = False,
@@ -55,12 +57,14 @@ def run(
     limits = Limits(
         jobs,
         options.size(max_memory),
-        options.ground(on, retries, sysctls, threads=threads, plain=plain),
+        options.ground(on, retries, sysctls, threads=threads, plain=plain, allow_programs=allow_programs),
         others=options.others(keep=keep, rerun=rerun),
         verify=options.share(verify),
     )
     # All files are read before the first runs: a mistake in the last one costs no time.
     experiments = [(path, options.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
+    if allow_programs and not any(point.programs for _, loaded in experiments for point in loaded.points):
+        fail(f"--allow-programs: no flow of {' or '.join(map(str, files))} is a program; leave it out")
     if plot and out is None:
         out = Path("out") if len(files) > 1 else Path("out") / options.stem(files[0])
     folders = _folders(files, out)

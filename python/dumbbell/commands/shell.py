@@ -15,6 +15,7 @@ from dumbbell.console import examples, fail
 
 EXAMPLES = examples(
     "dumbbell shell lte.toml --peer 'iperf3 -s' -- 'iperf3 -c $DUMBBELL_PEER'",
+    "dumbbell shell lte.toml --down --peer 'python3 -m http.server 80' -- bash",
     "dumbbell shell who-wins.toml --log packets -- ping -c 3 10.0.0.2",
 )
 
@@ -31,6 +32,10 @@ def shell(
     peer: Annotated[
         str | None, typer.Option(metavar="COMMAND", help="Program on the other side, as a line for the shell.")
     ] = None,
+    down: Annotated[
+        bool,
+        typer.Option("--down", help="The peer sends: a download from it goes over the path, an upload over the way back."),
+    ] = False,
     log: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a log of every packet: packets.parquet, up.log, down.log.")
     ] = None,
@@ -41,7 +46,8 @@ def shell(
 ) -> None:
     """Run any program inside an experiment's network, on the running kernel.
 
-    $DUMBBELL_PEER is the other side's address. The path is that of the first flow. The exit status is the program's.
+    $DUMBBELL_PEER is the other side's address. The path is that of the first flow: what the command sends goes over it,
+    and what it gets comes over the way back, or with --down the other way round. The exit status is the program's.
     """
     from dumbbell import shell as shells
 
@@ -59,6 +65,7 @@ def shell(
         loaded.points[0],
         command or [os.environ.get("SHELL", "sh")],
         peer=None if peer is None else [peer],
+        peer_sends=down,
         sysctls=list(options.split(sysctls, "--sysctl", "NAME=VALUE").items()),
         log=log is not None,
         max_memory=options.size(max_memory),
@@ -66,6 +73,14 @@ def shell(
     if log is not None and done.packets is not None:
         for path in shells.write_log(done.packets, log):
             typer.echo(f"  {path}", err=True)
+    forth, back = done.carried_bytes
+    if back > forth and not done.shapes_way_back:
+        advice = "leave out --down" if down else "give --down if the other side sends"
+        typer.echo(
+            f"note: {back / 1e6:.3g} of {(forth + back) / 1e6:.3g} MB went over the way back, which has no rate: {advice}, "
+            "or describe the way back (path.reverse)",
+            err=True,
+        )
     if done.late_p999_us > LATE_US:
         typer.echo(f"note: one packet in a thousand was more than {done.late_p999_us:.0f} us late", err=True)
     sys.exit(done.status)

@@ -87,17 +87,20 @@ impl OwnAlgorithms {
         Ok((programs, loader.map(|loader| loader.reports)))
     }
 
-    /// What the kernel knows the algorithm of each flow as, at one side. Receivers do without ours, so that only
-    /// senders report.
-    pub fn kernel_names<'a>(&'a self, scenario: &'a Scenario, side: Side) -> Vec<&'a str> {
+    /// What the kernel knows the algorithm of each flow as, at one side; nothing of flows that are programs. Receivers
+    /// do without ours, so that only senders report.
+    pub fn kernel_names<'a>(&'a self, scenario: &'a Scenario, side: Side) -> Vec<Option<&'a str>> {
         let name = |flow: &'a Flow| {
+            if flow.program.is_some() {
+                return None;
+            }
             let name = flow.cc.name();
             let own = self.registered.iter().find(|registered| flow.is_bpf && registered.algorithm == name);
-            match (own, side) {
+            Some(match (own, side) {
                 (None, _) => name,
                 (Some(_), Side::Receiver) => IDLE_ALGORITHM,
                 (Some(registered), Side::Sender) => &registered.name,
-            }
+            })
         };
         scenario.flows.iter().map(name).collect()
     }
@@ -260,8 +263,8 @@ mod tests {
         let _alone = alone();
         let Some((scenario, programs)) = load(&BPF_ALGORITHMS) else { return };
         let names: Vec<String> =
-            programs.kernel_names(&scenario, Side::Sender).into_iter().map(str::to_owned).collect();
-        assert_eq!(programs.kernel_names(&scenario, Side::Receiver), [IDLE_ALGORITHM; BPF_ALGORITHMS.len()]);
+            programs.kernel_names(&scenario, Side::Sender).into_iter().flatten().map(str::to_owned).collect();
+        assert_eq!(programs.kernel_names(&scenario, Side::Receiver), [Some(IDLE_ALGORITHM); BPF_ALGORITHMS.len()]);
         let listed = || available_algorithms().split(", ").map(str::to_owned).collect::<HashSet<_>>();
         for (name, algorithm) in names.iter().zip(BPF_ALGORITHMS) {
             assert!(name.starts_with(&algorithm.replace('-', "_")) && listed().contains(name), "{name}");

@@ -1,6 +1,8 @@
 //! Their module has this name so that `make test` can run them while nothing else is at work: `--skip on_the_kernel::`.
 
-use dumbbell_linux::{Bounds, BpfFault, FlowFault, Programs, RunError, RunOutput, Sysctl, run, shell};
+use dumbbell_linux::{
+    Bounds, BpfFault, FlowFault, FlowNotes, Notes, Programs, RunError, RunOutput, Sysctl, run, shell,
+};
 use dumbbell_results::{Table, Values};
 use dumbbell_scenario::{Experiment, Scenario};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +22,7 @@ fn scenario(text: &str) -> Arc<Scenario> {
 
 fn attempt(text: &str, sysctls: &[Sysctl]) -> Result<RunOutput, RunError> {
     let cancel = AtomicBool::new(false);
-    run(&scenario(text), sysctls, &Bounds { cancel: &cancel, max_memory: 1 << 30 })
+    run(&scenario(text), sysctls, &Bounds { cancel: &cancel, max_memory: 1 << 30, allows_programs: false })
 }
 
 /// Cores that others may keep busy on a machine that has nothing else to do. A certificate is about the path; how soon
@@ -210,7 +212,9 @@ fn our_bbrs_run_in_the_kernel_and_report_their_state() {
         });
         let Some(output) = output else { return };
         // The series may have missed the shortest of them.
-        let phases = &output.certificate.flows[0].phases;
+        let Notes::Kernel(FlowNotes { phases, .. }) = &output.certificate.flows[0] else {
+            panic!("a flow of the kernel")
+        };
         let all = ["startup", "drain", "probe_bw", "probe_bw_up", "probe_bw_down", "probe_bw_cruise"];
         assert!(all.iter().all(|phase| phases.contains(phase)), "{algorithm}: {phases:?}");
         let modes = names(&output.series, "mode");
@@ -267,7 +271,7 @@ fn samples_of_flows_count_as_memory() {
         )
     };
     let cancel = AtomicBool::new(false);
-    let bounds = Bounds { cancel: &cancel, max_memory: 2 << 20 };
+    let bounds = Bounds { cancel: &cancel, max_memory: 2 << 20, allows_programs: false };
     let _turn = beside_others();
     match run(&scenario(&text(true)), &[], &bounds) {
         Err(RunError::Namespace(_) | RunError::Tun(_)) => eprintln!("skipped"),
@@ -287,7 +291,8 @@ fn a_run_can_be_stopped() {
     let scenario = scenario(text);
     let cancel = AtomicBool::new(false);
     let outcome = std::thread::scope(|scope| {
-        let running = scope.spawn(|| run(&scenario, &[], &Bounds { cancel: &cancel, max_memory: 1 << 30 }));
+        let running = scope
+            .spawn(|| run(&scenario, &[], &Bounds { cancel: &cancel, max_memory: 1 << 30, allows_programs: false }));
         std::thread::sleep(std::time::Duration::from_millis(500));
         cancel.store(true, Ordering::Relaxed);
         running.join().unwrap()
@@ -315,8 +320,8 @@ fn programs_reach_each_other_over_the_path() {
     let script = "for i in 1 2 3 4 5 6 7 8 9; do (exec 3<>/dev/tcp/$DUMBBELL_PEER/7) 2>/dev/null && exit 9; sleep 0.1; done; exit 7";
     let (command, peer) = (words(script), words("sleep 60"));
     let cancel = AtomicBool::new(false);
-    let bounds = Bounds { cancel: &cancel, max_memory: 1 << 30 };
-    let programs = Programs { command: &command, peer: Some(&peer) };
+    let bounds = Bounds { cancel: &cancel, max_memory: 1 << 30, allows_programs: false };
+    let programs = Programs { command: &command, peer: Some(&peer), peer_sends: false };
     match shell(&scenario, &programs, &[], &bounds, true) {
         Ok(output) => {
             assert_eq!(output.status, 7, "nobody listens there, which the peer's kernel answers");
@@ -339,8 +344,8 @@ fn a_program_that_cannot_be_started_is_named() {
     let scenario =
         scenario("duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"5ms\" }\nflows = [{ cc = \"reno\" }]");
     let command = ["no-such-program".to_owned()];
-    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: 1 << 30 };
-    match shell(&scenario, &Programs { command: &command, peer: None }, &[], &bounds, false) {
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: 1 << 30, allows_programs: false };
+    match shell(&scenario, &Programs { command: &command, peer: None, peer_sends: false }, &[], &bounds, false) {
         Err(error @ RunError::Machine(_)) => assert!(error.to_string().contains("no-such-program"), "{error}"),
         Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => eprintln!("skipped: {error}"),
         other => panic!("{:?}", other.err()),
