@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def pairs(first: Result, second: Result) -> list[Pair]:
     if len(labels[0]) != len(labels[1]):
         raise ValueError(f"these are results of different experiments: flows {labels[0]} and {labels[1]}")
     return [
-        Pair(index, one["label"] if one["label"] == other["label"] else f"{one['label']} | {other['label']}", measure, _number(one.get(measure)), _number(other.get(measure)))
+        Pair(index, _label(one, other), measure, _number(one.get(measure)), _number(other.get(measure)))
         for index, (one, other) in enumerate(zip(*rows, strict=True))
         for measure in MEASURES
         if _number(one.get(measure)) is not None or _number(other.get(measure)) is not None
@@ -74,6 +74,12 @@ def picture(results: Sequence[Result], names: Sequence[str]) -> Picture:
     from dumbbell.plots import timeseries
 
     return timeseries.overview(results, names)
+
+
+def _label(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """What a flow is called in both results."""
+    labels = dict.fromkeys((one["label"], other["label"]))
+    return " | ".join(labels)
 
 
 def _number(value: Any) -> float | None:

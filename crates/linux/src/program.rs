@@ -156,7 +156,7 @@ impl<'a> ProgramFlows<'a> {
         let notes = locked(&flow.notes).clone();
         let said =
             [(Role::Client, notes.client, &flow.program.client), (Role::Server, notes.server, &flow.program.server)];
-        let said = said.map(|(role, notes, line)| last_words(role, line, &notes.said)).concat();
+        let said = said.map(|(role, notes, line)| last_words(role, line, &notes)).concat();
         Some(RunError::Program { flow: number, label: flow.spec.label.to_string(), fault, said })
     }
 
@@ -369,9 +369,13 @@ pub fn code(status: ExitStatus) -> i32 {
 }
 
 /// A paragraph with the last of what a program has said.
-fn last_words(role: Role, line: &CommandLine, said: &[String]) -> String {
-    let said = said.iter().map(|line| format!("\n    {line}")).collect::<String>();
-    let verb = if said.is_empty() { "said nothing" } else { "said at last:" };
+fn last_words(role: Role, line: &CommandLine, notes: &EndNotes) -> String {
+    let said = notes.said.iter().map(|line| format!("\n    {line}")).collect::<String>();
+    let verb = match (notes.command.is_empty(), said.is_empty()) {
+        (true, _) => "was not started",
+        (false, true) => "said nothing",
+        (false, false) => "said at last:",
+    };
     format!("\n  the {role} `{line}` {verb}{said}")
 }
 

@@ -9,6 +9,7 @@ use crate::{FlowShared, NOTHING, RunOutput, Shared};
 use dumbbell_results::{FlowCounts, FlowSummary, UNKNOWN, flows, links};
 use dumbbell_scenario::{Flow, Scenario};
 use dumbbell_units::Time;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The tables of a run.
@@ -29,7 +30,7 @@ pub fn output(
     let rows = rows.map(|((number, (spec, flow)), ((before, after), total))| FlowSummary {
         flow: number,
         label: spec.label.clone(),
-        cc: spec.cc.name().into(),
+        cc: cc(spec),
         algorithm: algorithm(spec).into(),
         start: Time::from_nanos(shared.flows[number as usize].started_at.load(Ordering::Relaxed)),
         base_rtt: spec.base_rtt,
@@ -55,6 +56,11 @@ pub fn output(
         packets,
         certificate,
     }
+}
+
+/// The algorithm as the file names it, or the programs that stand in its place, so that two stacks are two groups.
+fn cc(flow: &Flow) -> Arc<str> {
+    if flow.program.is_some() { flow.label.clone() } else { flow.cc.name().into() }
 }
 
 /// When the client of two programs had done its work.

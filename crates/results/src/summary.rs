@@ -153,7 +153,7 @@ macro_rules! both {
 pub(crate) const FLOWS: &[Declared<FlowSummary>] = &[
     Declared::index("flow", "Number of the flow, from 0 in the order of the file.", |f| f.flow),
     Declared::text("label", "Name of the flow; the algorithm's name unless the file gives one.", |f| &f.label),
-    Declared::text("cc", "Algorithm as the file names it.", |f| &f.cc),
+    Declared::text("cc", "Algorithm as the file names it; the label of a program.", |f| &f.cc),
     Declared::name("algorithm", "Exact name and version of the algorithm.", |f| &f.algorithm),
     Declared::float("start_s", "s", "When the connection attempt began.", |f| f.start.as_secs_f64()),
     Declared::float(

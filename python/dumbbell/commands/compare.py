@@ -198,10 +198,11 @@ def with_buffers_of_hosts(file: Path, chosen: dict[str, str], seed: int | None) 
 
 
 def _has_plain_hosts(loaded: Experiment) -> bool:
-    """Whether no flow says anything of its buffers and its clock."""
+    """Whether no flow says anything of its buffers and its clock; of a program nothing can be said."""
     plain = {"protocol": "tcp", "receive_autotuning": False, "send_buffer": "unlimited", "hz": 1000}
     flows = json.loads(_core.toml_as_json(loaded.points[0].resolved_toml))["flows"]
-    return all(flow["transport"].get(key) == value for flow in flows for key, value in plain.items())
+    transports = [flow["transport"] for flow in flows if "transport" in flow]
+    return all(transport.get(key) == value for transport in transports for key, value in plain.items())
 
 
 def _show_beside(first: Named, second: Named, output: Output) -> None:

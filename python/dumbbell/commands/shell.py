@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dumbbell import rootless, storage
 from dumbbell.commands import options
 from dumbbell.console import examples, fail
+
+if TYPE_CHECKING:
+    from dumbbell.shell import Left
 
 EXAMPLES = examples(
     "dumbbell shell lte.toml --peer 'iperf3 -s' -- 'iperf3 -c $DUMBBELL_PEER'",
@@ -34,7 +37,9 @@ def shell(
     ] = None,
     down: Annotated[
         bool,
-        typer.Option("--down", help="The peer sends: a download from it goes over the path, an upload over the way back."),
+        typer.Option(
+            "--down", help="The peer sends: what it sends goes over the path, what it gets comes over the way back."
+        ),
     ] = False,
     log: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a log of every packet: packets.parquet, up.log, down.log.")
@@ -73,14 +78,20 @@ def shell(
     if log is not None and done.packets is not None:
         for path in shells.write_log(done.packets, log):
             typer.echo(f"  {path}", err=True)
-    forth, back = done.carried_bytes
-    if back > forth and not done.shapes_way_back:
-        advice = "leave out --down" if down else "give --down if the other side sends"
-        typer.echo(
-            f"note: {back / 1e6:.3g} of {(forth + back) / 1e6:.3g} MB went over the way back, which has no rate: {advice}, "
-            "or describe the way back (path.reverse)",
-            err=True,
-        )
+    if (words := _unshaped(done, down=down)) is not None:
+        typer.echo(f"note: {words}", err=True)
     if done.late_p999_us > LATE_US:
         typer.echo(f"note: one packet in a thousand was more than {done.late_p999_us:.0f} us late", err=True)
     sys.exit(done.status)
+
+
+def _unshaped(done: Left, *, down: bool) -> str | None:
+    """Says so where most went over a way back without a rate."""
+    forth, back = (size / 1e6 for size in done.carried_bytes)
+    if back <= forth or done.shapes_way_back:
+        return None
+    advice = "leave out --down" if down else "give --down"
+    return (
+        f"{back:.3g} of {forth + back:.3g} MB went over the way back, which has no rate; {advice} if they should go "
+        "over the path, or describe the way back (path.reverse)"
+    )

@@ -113,8 +113,14 @@ def answers(
     Raises:
         ValueError: There is no flow with such a label.
         ScenarioError: The experiment cannot be repeated: an algorithm of one's own is not what it was.
+        RunError: A flow is two programs, which the simulator cannot repeat.
     """
     setup = Setup(result)
+    if (label := next((flow["label"] for flow in setup.experiment["flows"] if "program" in flow), None)) is not None:
+        raise _core.RunError(
+            f"flow {label} is a `program`: causes are taken away on the simulator, which cannot run it\n"
+            "  help: ask about the experiment with a `cc` in the place of each program"
+        )
     asked = _chosen(setup, labels)
     suspects = {subject: causes(setup, subject) for subject in asked}
     always = {"record.series": "false"}
