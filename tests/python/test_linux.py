@@ -450,6 +450,35 @@ def test_curl_fetches_through_the_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.real_time
+@pytest.mark.parametrize("options", [[], ["--down"]])
+def test_a_download_from_the_peer_is_shaped_or_a_note_says_that_it_is_not(tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "megabyte").write_bytes(bytes(1_000_000))
+    fetch = tmp_path / "fetch.py"
+    fetch.write_text(
+        "import os, time, urllib.request\n"
+        "url = f'http://{os.environ[\"DUMBBELL_PEER\"]}:8000/megabyte'\n"
+        "while True:\n"
+        "    begin = time.monotonic()\n"
+        "    try:\n"
+        "        urllib.request.urlopen(url).read()\n"
+        "    except OSError:\n"
+        "        time.sleep(0.2)\n"
+        "    else:\n"
+        "        print(time.monotonic() - begin)\n"
+        "        break\n",
+        encoding="utf-8",
+    )
+    server = f"exec {sys.executable} -m http.server 8000 --directory {tmp_path} >/dev/null 2>&1"
+    done = in_shell(tmp_path, server, f"{sys.executable} {fetch}", *options)
+    assert done.returncode == 0, done.stderr
+    is_unshaped = "went over the way back, which has no rate; give --down" in done.stderr
+    assert is_unshaped == (not options)
+    if options:
+        # A megabyte at 8 Mbit/s.
+        assert float(done.stdout) > 1
+
+
+@pytest.mark.real_time
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
 def test_iperf3_measures_the_rate_of_the_path(tmp_path: Path) -> None:
     said = tmp_path / "said"
