@@ -1,5 +1,6 @@
 """The kernel's ground on the machine: as an ordinary user, beside another run, over Wi-Fi, and in sweeps that go on."""
 
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ import pytest
 
 import dumbbell as db
 from dumbbell import _core, experiment, grounds
-from dumbbell.console import VOID_STATUS
+from dumbbell.console import PROGRAM_STATUS, VOID_STATUS
 from dumbbell.live import Live
 from load import PATIENCE_S, measured
 from test_linux import FORBIDDEN, PATH, SCENARIO, goodput_mbps, is_allowed, run
@@ -79,6 +80,47 @@ def test_an_ordinary_user_runs_an_experiment(tmp_path: Path) -> None:
         pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
     assert "cubic-linux-" in done.stdout
+
+
+PROGRAMS = """
+duration = "2s"
+path = { rate = "8mbit", rtt = "40ms" }
+
+[[flows]]
+label = "ours"
+[flows.program]
+server = '''
+python3 -c "
+import socket
+connection, _ = socket.create_server(('{server}', {port})).accept()
+connection.sendall(bytes(200000))
+"'''
+client = '''
+python3 -c "
+import socket
+connection = socket.create_connection(('{server}', {port}))
+while connection.recv(65536):
+    pass
+raise SystemExit(STATUS)
+"'''
+"""
+
+
+@pytest.mark.real_time
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("status", [0, 3])
+def test_an_ordinary_user_runs_programs_as_flows(tmp_path: Path, status: int) -> None:
+    file = tmp_path / "programs.toml"
+    file.write_text(PROGRAMS.replace("STATUS", str(status)), encoding="utf-8")
+    done = as_nobody(tmp_path, ["run", str(file), "--on", "linux", "--retries", "5", "--allow-programs", "--json"])
+    if done.returncode == VOID_STATUS:
+        pytest.skip(done.stderr)
+    if status:
+        assert done.returncode == PROGRAM_STATUS
+        assert "flow 0 (ours): the client ended with exit status 3" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["flows"][0]["delivered_bytes_total"] == 200_000
 
 
 @pytest.mark.real_time

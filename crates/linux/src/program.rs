@@ -36,6 +36,8 @@ const KEPT_BYTES: usize = 4_096;
 const KEPT_LINES: usize = 12;
 /// How often somebody looks whether a program has ended that says nothing more.
 const ENDING: Duration = Duration::from_millis(2);
+/// Two programs end together if one is noticed so soon after the other.
+const ENDING_TOGETHER: Duration = Duration::from_millis(250);
 /// The state of a TCP socket that listens, in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
@@ -177,7 +179,7 @@ impl<'a> ProgramFlows<'a> {
                 Ok(None) => {}
                 Ok(Some(status)) => {
                     let listens = flow.listens.load(Ordering::Relaxed);
-                    let may_end = listens && (status.success() || flow.is_done.load(Ordering::Acquire));
+                    let may_end = listens && (status.success() || flow.client_ends_too());
                     if !end.was_stopped() && !may_end {
                         self.fail(flow, ProgramFault::Ended { role: Role::Server, status, listens });
                     }
@@ -219,12 +221,14 @@ impl<'a> ProgramFlows<'a> {
         let begin = Instant::now();
         let mut is_silent = true;
         loop {
-            let is_over = flow.spec.stop.is_some_and(|stop| stop <= clock.now());
+            let stops = flow.spec.stop.is_some_and(|stop| stop <= clock.now());
+            let is_over = stops || shared.is_over.load(Ordering::Relaxed) || self.has_failed();
             if is_over {
                 flow.is_done.store(true, Ordering::Release);
+            }
+            if stops {
                 flow.is_stopped.store(true, Ordering::Relaxed);
             }
-            let is_over = is_over || shared.is_over.load(Ordering::Relaxed) || self.has_failed();
             if let Some(status) = end.attend(is_over)? {
                 if end.was_stopped() {
                     return Ok(());
@@ -258,6 +262,18 @@ impl<'a> ProgramFlows<'a> {
 impl ProgramFlow<'_> {
     fn side(&self, role: Role) -> Side {
         if (role == Role::Server) == self.program.is_download { Side::Sender } else { Side::Receiver }
+    }
+
+    /// Whether the client is done, or is about to be: who ends first may be noticed last.
+    fn client_ends_too(&self) -> bool {
+        let begin = Instant::now();
+        while !self.is_done.load(Ordering::Acquire) {
+            if begin.elapsed() > ENDING_TOGETHER {
+                return false;
+            }
+            thread::sleep(ENDING);
+        }
+        true
     }
 
     fn port(&self) -> u16 {

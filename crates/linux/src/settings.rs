@@ -276,6 +276,15 @@ mod tests {
     }
 
     #[test]
+    fn programs_take_the_settings_of_hosts_and_are_bounded() {
+        let program = r#"{ program = { server = "serve {port}", client = "fetch {server}" }, count = N }"#;
+        let of = |count: usize| settings(&program.replace('N', &count.to_string()));
+        assert_eq!(of(MAX_PROGRAMS).unwrap().mtu, 1500);
+        let message = of(MAX_PROGRAMS + 1).unwrap_err();
+        assert!(message.contains("17 flows of programs") && message.contains("at most 16"), "{message}");
+    }
+
+    #[test]
     fn another_loss_detection_is_refused_where_the_kernel_has_rack_alone() {
         let (old, new) = (Some((6, 16)), Some((6, 17)));
         assert_eq!([old, new, None].map(has_rack_alone), [false, true, false]);

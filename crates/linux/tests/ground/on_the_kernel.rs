@@ -338,6 +338,51 @@ fn programs_reach_each_other_over_the_path() {
     }
 }
 
+/// A server in Python and a client in bash, which are on every machine where this is built.
+const PROGRAMS: &str = r#"
+    duration = "3s"
+    path = { rate = "10mbit", rtt = "20ms" }
+
+    [[flows]]
+    label = "bash"
+    [flows.program]
+    server = """python3 -c "
+import socket
+connection, _ = socket.create_server(('{server}', {port})).accept()
+connection.sendall(bytes(100000))" """
+    client = "bash -c 'exec 3<>/dev/tcp/{server}/{port} && wc -c <&3'"
+"#;
+
+#[test]
+fn programs_do_not_run_without_consent() {
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: 1 << 30, allows_programs: false };
+    match run(&scenario(PROGRAMS), &[], &bounds) {
+        Err(error @ RunError::Consent { .. }) => {
+            let said = error.to_string();
+            assert!(said.contains("--allow-programs") && said.contains("/dev/tcp/{server}"), "{said}");
+        }
+        other => panic!("{:?}", other.err()),
+    }
+}
+
+#[test]
+fn two_programs_are_a_flow_whose_bytes_are_counted_once() {
+    let _turn = beside_others();
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: 1 << 30, allows_programs: true };
+    match run(&scenario(PROGRAMS), &[], &bounds) {
+        Ok(output) => {
+            assert_eq!(counts(&output.flows, "delivered_bytes_total"), [100_000]);
+            let took = floats(&output.flows, "completion_s")[0];
+            assert!((0.1..3.0).contains(&took), "{took}");
+            let Notes::Program(notes) = &output.certificate.flows[0] else { panic!("programs") };
+            assert_eq!((notes.client.status, &notes.client.said[..]), (Some(0), &["100000".to_owned()][..]));
+            assert_eq!(notes.server.status, Some(0), "it serves once");
+        }
+        Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => eprintln!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
 #[test]
 fn a_program_that_cannot_be_started_is_named() {
     let _turn = beside_others();
