@@ -249,6 +249,7 @@ fn a_flow_at_an_instant() {
         ca_state: "recovery",
         mode: "drain",
         limited_by: "pacing",
+        is_opaque: false,
     };
     let mut recorder = Recorder::new(Some(ms(10)), [vec!["bw"], vec!["bw"]].into_iter());
     assert_eq!(recorder.begin(), Some(ms(10)));
