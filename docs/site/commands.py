@@ -17,7 +17,8 @@ lets your shell complete commands, options and values. Standard output has resul
 | exit status | means |
 |---|---|
 | 0 | done; a claim of a study that does not hold is a result |
-| 1 | `dumbbell check`: a case fails, a regression is shown, or a check of the museum misses its mistake |
+| 1 | `dumbbell check`: a case fails, a regression is shown, or a check of the museum misses its mistake; \
+`run`: a program of a flow fails |
 | 2 | wrong input, or output that cannot be written: a message, nothing written |
 | 3 | the machine disturbed a run on the kernel, which is kept aside under `void` |
 | 130 | interrupted |

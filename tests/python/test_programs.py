@@ -17,7 +17,7 @@ from conftest import Cli
 from dumbbell import _core, agreement, why
 from dumbbell.console import PROGRAM_STATUS
 from load import PATIENCE_S, measured, wait_until
-from test_linux import is_allowed, run
+from test_linux import is_allowed, run, where_allowed
 
 PYTHON = sys.executable
 
@@ -375,6 +375,34 @@ def test_ngtcp2_is_a_flow(tmp_path: Path) -> None:
         assert first(result)["goodput_mbps"] == pytest.approx(10 * 1452 / 1500, rel=0.03)
 
     measured(lambda: run_programs(scenario(program)), holds)
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.real_time
+def test_the_example_runs_with_python_alone() -> None:
+    if shutil.which("python3") is None:
+        pytest.skip("python3 is not on the PATH")
+    short = {"duration": "4s", "warmup": "2s"}
+
+    def holds(result: db.Result) -> None:
+        assert sum(row["goodput_mbps"] for row in result.flows.rows()) == pytest.approx(20 * 1448 / 1500, rel=0.03)
+
+    def measure() -> db.Result:
+        with where_allowed():
+            try:
+                return db.run(EXAMPLES / "programs.toml", set=short, on=db.Linux(retries=5, allow_programs=True))
+            except db.VoidRunError as error:
+                pytest.skip(str(error))
+
+    measured(measure, holds)
+
+
+@pytest.mark.parametrize("file", sorted((EXAMPLES / "stacks").glob("*.toml")), ids=lambda file: str(file.name))
+def test_the_comparison_of_stacks_is_a_valid_experiment(dumbbell: Cli, file: Path) -> None:
+    done = dumbbell("explain", file)
+    assert done.status == 0, done.err
 
 
 REFUSED = [
