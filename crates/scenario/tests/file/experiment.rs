@@ -617,6 +617,30 @@ fn every_example_is_valid_and_comes_back_from_its_resolved_form() {
 }
 
 #[test]
+fn programs_come_back_from_the_resolved_form_with_the_transport_of_their_hosts() {
+    let text = r#"
+        transport = { mss = 1000 }
+        path = { rate = "10mbit", rtt = "40ms" }
+
+        [[flows]]
+        program = { server = "/usr/bin/serve '{port} a'", client = "fetch {server}", direction = "up" }
+    "#;
+    let experiment = Experiment::from_toml(text, "test.toml", &[]).unwrap();
+    let point = &experiment.points()[0];
+    let again = Experiment::from_toml(&point.resolved_toml(), "again.toml", &[]).unwrap();
+    assert!(same(&again.points()[0].scenario(), &point.scenario()), "{}", point.resolved_toml());
+    assert_eq!(again.points()[0].content_hash(), point.content_hash());
+    let flow = &again.points()[0].scenario().flows[0];
+    let program = flow.program.as_ref().unwrap();
+    assert_eq!((&*flow.label, flow.transport.mss, program.is_download), ("fetch", 1000, false));
+    assert_eq!(program.server.text(), "/usr/bin/serve '{port} a'");
+    let other = Experiment::from_toml(&text.replace("fetch", "get"), "test.toml", &[]).unwrap();
+    assert_ne!(other.points()[0].content_hash(), point.content_hash(), "the command lines count");
+    let said = experiment.explain();
+    assert!(said.contains("client `fetch {server}`, of which the client sends the data"), "{said}");
+}
+
+#[test]
 fn the_schema_describes_every_key_and_every_algorithm() {
     let schema: Value = serde_json::from_str(&json_schema()).unwrap();
     assert_eq!(schema["additionalProperties"], json!(false));
