@@ -116,9 +116,10 @@ def answers(
         RunError: A flow is two programs, which the simulator cannot repeat.
     """
     setup = Setup(result)
-    if (label := next((flow["label"] for flow in setup.experiment["flows"] if "program" in flow), None)) is not None:
+    programs = [flow["label"] for flow in setup.experiment.get("flows", ()) if "program" in flow]
+    if programs:
         raise _core.RunError(
-            f"flow {label} is a `program`: causes are taken away on the simulator, which cannot run it\n"
+            f"flow {programs[0]} is a `program`: causes are taken away on the simulator, which cannot run it\n"
             "  help: ask about the experiment with a `cc` in the place of each program"
         )
     asked = _chosen(setup, labels)
