@@ -15,6 +15,7 @@ MEASURES = {
     "goodput_mbps": "goodput Mbit/s",
     "mean_rtt_ms": "mean RTT ms",
     "p95_rtt_ms": "p95 RTT ms",
+    "mean_one_way_delay_ms": "mean one-way ms",
     "retransmits": "retransm.",
     "network_drops": "drops",
     "acks": "ACKs",
