@@ -106,7 +106,7 @@ advisories:
 # The versions that are installed, and their hashes, from pyproject.toml and the .in files. What is there already stays as
 # it is where it can; `make lock UPGRADE=--upgrade` takes the newest.
 lock: $(VENV)/builders
-	$(LOCK) requirements.txt pyproject.toml
+	$(LOCK) requirements.txt --extra plots pyproject.toml
 	$(LOCK) requirements-build.txt requirements-build.in
 	$(LOCK) requirements-dev.txt requirements-dev.in
 	$(LOCK) requirements-docs.txt requirements-docs.in

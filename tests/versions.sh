@@ -49,8 +49,8 @@ wheels=target/wheels-$1
 rm -rf "$environment" "$wheels"
 .venv/bin/maturin build --release --quiet --out "$wheels"
 "$uv" venv --quiet --python "$python" "$environment"
-"$uv" pip compile --quiet --python "$environment" --resolution "$resolution" --extra compiled --extra gym --extra pandas \
-    --no-header --output-file "$environment/requirements.txt" pyproject.toml
+"$uv" pip compile --quiet --python "$environment" --resolution "$resolution" --extra plots --extra compiled --extra gym \
+    --extra pandas --no-header --output-file "$environment/requirements.txt" pyproject.toml
 # What runs the tests and checks schemas is no part of what is tested: it has the versions of requirements-dev.txt.
 runners=($(grep --only-matching --extended-regexp '^(pytest|fastjsonschema)==[^ ]*' requirements-dev.txt))
 "$uv" pip install --quiet --python "$environment" --requirement "$environment/requirements.txt" "${runners[@]}"

@@ -1,6 +1,6 @@
 """An agent that knows nothing learns to send over a path that loses packets: a cross-entropy search.
 
-Its policy is linear. Run it with ``python examples/gym/search.py``. It needs ``pip install 'dumbbell[gym]'``, takes
+Its policy is linear. Run it with ``python examples/gym/search.py``. It needs ``pip install "dumbbell[gym]"``, takes
 some seconds, and writes ``agent.npz``, which is an algorithm afterwards: ``dumbbell run examples/gym/agent.toml``.
 """
 

@@ -9,6 +9,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from dumbbell import extras
 from dumbbell._core import Ack, Conn, Loss, RunError, ScenarioError, __version__
 from dumbbell.api import Sweep, run, sweep
 from dumbbell.catalogue import algorithms
@@ -66,9 +67,14 @@ __all__ = [
     "sweep",
 ]
 
+_EXTRAS = {"advise": "statistics", "metrics": "statistics", "plots": "plots", "stats": "statistics"}
+"""The extras that what is imported later needs."""
+
 
 def __getattr__(name: str) -> Any:
     """What takes its time to import, when it is asked for: ``dumbbell.metrics``, ``plots``, ``stats`` and others."""
+    if name in _EXTRAS:
+        extras.need(_EXTRAS[name], f"dumbbell.{name}")
     if name == "advise":
         return importlib.import_module("dumbbell.advice").advise
     if name == "live_page":

@@ -21,7 +21,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dumbbell import _core, memory, scratch
+from dumbbell import _core, extras, memory, scratch
 from dumbbell.answers import WrongAnswerError, checked
 from dumbbell.batches import Batch
 from dumbbell.commits import MAX_ROWS
@@ -90,12 +90,12 @@ def connect(address: str) -> Client:
     """The client of the scheduler at an address such as ``tcp://head:8786``.
 
     Raises:
-        ClusterError: It does not answer, or Dask.distributed is not installed.
+        ClusterError: It does not answer.
+        MissingExtraError: Dask.distributed is not installed.
     """
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ClusterError("--cluster needs Dask.distributed\n  help: pip install 'dumbbell[cluster]'") from None
+    extras.need("cluster", "a cluster")
+    from distributed import Client
+
     try:
         return Client(address, timeout=WAIT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from dumbbell import _core, interrupts, storage
+from dumbbell.extras import MissingExtraError
 from dumbbell.grounds import VoidRunError
 from dumbbell.parallel import ClusterError, WorkerWarning
 from dumbbell.printable import printable
@@ -65,6 +66,16 @@ class Commands(TyperGroup):
 _TOLD = (DamagedResultWarning, OtherEngineWarning, WorkerWarning)
 """Warnings of Dumbbell that a command shows as a line each."""
 
+_MISTAKES = (
+    _core.ScenarioError,
+    _core.RunError,
+    storage.OutputError,
+    storage.ResultError,
+    ClusterError,
+    MissingExtraError,
+)
+"""Errors of the user, whose message is all that there is to say."""
+
 
 @contextmanager
 def reporting_errors() -> Iterator[None]:
@@ -78,7 +89,7 @@ def reporting_errors() -> Iterator[None]:
     except _core.ProgramError as error:
         _complain(f"error: {error}")
         sys.exit(PROGRAM_STATUS)
-    except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError, ClusterError) as error:
+    except _MISTAKES as error:
         fail(str(error))
     except VoidRunError as error:
         _complain(f"error: {error}")

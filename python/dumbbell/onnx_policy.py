@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dumbbell import extras
 from dumbbell.own import LoadError
 
 META = "agent"
@@ -148,7 +149,9 @@ def _onnx() -> Any:
     try:
         import onnx
     except ImportError:
-        raise LoadError("it is an ONNX model, for which onnx is missing", "install it: pip install onnx") from None
+        raise LoadError(
+            "it is an ONNX model, for which onnx is missing", f"install it: {extras.install('gym')}"
+        ) from None
     return onnx
 
 

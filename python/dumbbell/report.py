@@ -474,9 +474,13 @@ def _more(rows: int) -> None:
 
 
 def _interval(values: pl.Series) -> str:
-    from dumbbell.metrics import mean_interval
+    samples = values.drop_nulls()
+    if len(samples) < 2:
+        # A single run has no interval, and its table needs no SciPy.
+        return number(samples[0] if len(samples) else None)
+    from dumbbell.inference import mean_interval
 
-    interval = mean_interval(values.drop_nulls().to_numpy())
+    interval = mean_interval(samples.to_numpy())
     return "-" if interval is None else _with_interval(interval)
 
 

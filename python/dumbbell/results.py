@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import experiment, storage, transfers
+from dumbbell import experiment, extras, storage, transfers
 from dumbbell.meta import META, meta_of, meta_of_row
 from dumbbell.meta import Meta as Meta
 from dumbbell.meta import read_meta as read_meta
@@ -119,6 +119,7 @@ class Result:
     @cached_property
     def plot(self) -> ResultPlots:
         """Pictures of this run: ``result.plot.overview()``."""
+        extras.need("plots", "result.plot")
         from dumbbell.plots import ResultPlots
 
         return ResultPlots(self)
@@ -234,6 +235,7 @@ class SweepResult:
     @cached_property
     def plot(self) -> SweepPlots:
         """Pictures of this sweep: ``sweep.plot.loss_curve()``."""
+        extras.need("plots", "sweep.plot")
         from dumbbell.plots import SweepPlots
 
         return SweepPlots(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dumbbell import metrics
+from dumbbell.fairness import jain
 from dumbbell.results import setting_name
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def with_metric(flows: pl.DataFrame, y: str) -> pl.DataFrame:
     if y == OF_A_RUN:
         runs = flows.group_by("point", maintain_order=True).agg(pl.col("goodput_mbps"))
         index = pl.DataFrame(
-            {"point": runs["point"], OF_A_RUN: [metrics.jain(list(rates)) for rates in runs["goodput_mbps"]]},
+            {"point": runs["point"], OF_A_RUN: [jain(list(rates)) for rates in runs["goodput_mbps"]]},
             schema_overrides={"point": runs["point"].dtype, OF_A_RUN: pl.Float64},
         )
         return flows.join(index, on="point", how="left")

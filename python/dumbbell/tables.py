@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from dumbbell import _core
+from dumbbell import _core, extras
 from dumbbell.printable import printable
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class Table:
 
     def to_pandas(self) -> pd.DataFrame:
         """The table as a pandas data frame; missing numbers become NaN. Needs pandas, the extra ``pandas``."""
+        extras.need("pandas", "to_pandas")
         import pandas as pd
 
         return pd.DataFrame({column.name: column.to_numpy() for column in self.to_polars()})

@@ -48,15 +48,12 @@ def _class(sizes: pl.Series) -> list[str]:
 
 
 def _quantiles(part: pl.DataFrame) -> dict[str, float | int | None]:
-    # Which imports NumPy, for runs that have transfers alone.
-    from dumbbell.metrics import quantile
-
-    fct, slowdown = (part[column].drop_nulls().to_numpy() for column in ("fct_s", "slowdown"))
+    fct, slowdown = (part[column].drop_nulls() for column in ("fct_s", "slowdown"))
     return {
         "transfers": part.height,
-        "unfinished": part.height - fct.size,
-        **{f"{name}_fct_s": quantile(fct, p) for name, p in _QUANTILES.items()},
-        **{f"{name}_slowdown": quantile(slowdown, p) for name, p in _QUANTILES.items()},
+        "unfinished": part.height - len(fct),
+        **{f"{name}_fct_s": fct.quantile(p, "linear") for name, p in _QUANTILES.items()},
+        **{f"{name}_slowdown": slowdown.quantile(p, "linear") for name, p in _QUANTILES.items()},
     }
 
 

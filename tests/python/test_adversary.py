@@ -259,7 +259,7 @@ def test_without_its_package_the_search_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "cma", None)
     done = dumbbell("adversary", "reno", "--experiment", small, "-o", tmp_path / "out")
-    assert done.status == 2 and "pip install 'dumbbell[adversary]'" in done.err
+    assert done.status == 2 and 'pip install "dumbbell[adversary]"' in done.err
 
 
 def test_an_experiment_in_which_the_algorithm_fails_is_kept(small: Path, dumbbell: Cli, tmp_path: Path) -> None:

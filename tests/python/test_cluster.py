@@ -319,7 +319,7 @@ def test_a_scheduler_that_is_not_there_is_said_in_a_line(
     assert done.err.startswith("error: no scheduler answers at tcp://127.0.0.1:9") and "help: " in done.err
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = dumbbell("run", path, "--cluster", "tcp://127.0.0.1:9")
-    assert done.status == 2 and "pip install 'dumbbell[cluster]'" in done.err
+    assert done.status == 2 and 'pip install "dumbbell[cluster]"' in done.err
 
 
 @contextmanager

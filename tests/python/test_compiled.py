@@ -492,7 +492,7 @@ def test_a_wrong_class_ends_a_command_with_status_2(tmp_path: Path, dumbbell: Cl
 
 def test_numba_is_asked_for_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(_core.ScenarioError, match=r"numba is missing(.|\n)*pip install 'dumbbell\[compiled\]'"):
+    with pytest.raises(_core.ScenarioError, match=r'numba is missing(.|\n)*pip install "dumbbell\[compiled\]"'):
         experiment.load(document({"python": str(OWN / "reno.py:Reno"), "compiled": True}))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dumbbell import _core
+from dumbbell import extras
 
 POPULATION = 16
 """Of the first round; that of each round is twice as large, up to :data:`LARGEST`."""
@@ -35,12 +35,11 @@ def optimiser() -> Any:
     """The module that does it.
 
     Raises:
-        RunError: It is not installed.
+        MissingExtraError: It is not installed.
     """
-    try:
-        import cma
-    except ImportError:
-        raise _core.RunError("the search needs the package cma\n  help: pip install 'dumbbell[adversary]'") from None
+    extras.need("adversary", "the search")
+    import cma
+
     return cma
 
 

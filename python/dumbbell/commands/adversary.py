@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import completion, options
 from dumbbell.commands.options import Limits
 from dumbbell.console import examples, fail, note, print_json, say, show
@@ -25,6 +26,7 @@ EXAMPLES = examples(
 )
 
 
+@extras.needed("adversary", "dumbbell adversary")
 def adversary(
     algorithm: options.Algorithm,
     goal: Annotated[

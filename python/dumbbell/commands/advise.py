@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dumbbell import interrupts, storage
+from dumbbell import extras, interrupts, storage
 from dumbbell.commands import completion, options
 from dumbbell.commands.pages import Pages, formats
 from dumbbell.console import examples, fail, print_paths, say
@@ -26,6 +26,7 @@ EXAMPLES = examples(
 )
 
 
+@extras.needed("plots", "dumbbell advise")
 def advise(
     candidates: Annotated[
         str,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import options
 from dumbbell.console import examples, fail, note, print_paths
 
@@ -22,6 +23,7 @@ EXAMPLES = examples(
 MAX_FRAMES = 3000
 
 
+@extras.needed("plots", "dumbbell animate")
 def animate(
     folder: options.Folder,
     out: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, print_json, print_paths, say
 
@@ -33,6 +34,7 @@ FAILED = 1
 MARKS = {"pass": "pass", "fail": "FAIL", "not observable": "not observable"}
 
 
+@extras.needed("statistics", "dumbbell check conform")
 def conform(
     algorithm: options.Algorithm,
     set_: Annotated[
@@ -94,6 +96,7 @@ class Drawn:
     def __init__(self, folder: Path, what: str) -> None:
         from dumbbell.storage import Kind, check_claim
 
+        extras.need("plots", "--out")
         self.kind = Kind(what, (), lambda folder: None)
         self.folder = folder
         self.drawn: dict[str, bytes] = {}

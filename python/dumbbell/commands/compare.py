@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from dumbbell import _core, experiment, grounds, storage
+from dumbbell import _core, experiment, extras, grounds, storage
 from dumbbell.commands import completion, options
 from dumbbell.commands.options import Limits, Output
 from dumbbell.commands.running import check_out, run_one, run_point
@@ -88,6 +88,8 @@ def compare(
     the simulator and on the running kernel, and print both side by side. With two directories that --out wrote: print
     these side by side; write ./cubic for one that has the name of an algorithm.
     """
+    if plot:
+        extras.need("plots", "--plot")
     limits = Limits(jobs, options.size(max_memory))
     chosen = options.settings(settings, vary_rtt)
     if on is None and sysctls:

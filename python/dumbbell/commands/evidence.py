@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import options
 from dumbbell.console import examples, fail, print_json, print_paths, say
 
@@ -20,6 +21,7 @@ EXAMPLES = examples(
 )
 
 
+@extras.needed("plots", "dumbbell check evidence")
 def evidence(
     algorithm: options.Algorithm,
     criterion: Annotated[

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, print_json, print_paths
 
@@ -117,6 +118,7 @@ def flent(
 
 def _inspect(files: list[Path], context: typer.Context, as_json: bool) -> None:
     """Prints a row for each file."""
+    extras.need("statistics", f"dumbbell flent {INSPECT}")
     from dumbbell import flent as tests
     from dumbbell.flent.inspection import inspect
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dumbbell import interrupts
+from dumbbell import extras, interrupts
 from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, note, print_json, print_paths, say
 
@@ -34,6 +34,7 @@ Compared = Annotated[
 ]
 
 
+@extras.needed("statistics", "dumbbell check gate")
 def gate(
     base: Compared,
     new: Annotated[

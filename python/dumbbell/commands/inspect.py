@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dumbbell import _core
+from dumbbell import _core, extras
 from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, itemise, print_json
 
@@ -56,6 +56,7 @@ def schema(
     terminal.page(pages[markdown])
 
 
+@extras.needed("statistics", "dumbbell metrics")
 def metrics(
     folder: options.Folder,
     solo: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import completion, options
 from dumbbell.commands.check import FAILED, MARKS, Drawn
 from dumbbell.console import examples, fail, print_json, print_paths, say
@@ -25,6 +26,7 @@ EXAMPLES = examples(
 )
 
 
+@extras.needed("statistics", "dumbbell check museum")
 def museum(
     name: Annotated[
         list[str] | None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import options
 from dumbbell.console import examples, fail, print_paths
 
@@ -20,6 +21,7 @@ EXAMPLES = examples(
 Pages = Annotated[str, typer.Option("--format", help="html, md, or both: html,md.")]
 
 
+@extras.needed("plots", "dumbbell report")
 def report(folder: options.Folder, chosen: Pages = "html,md", quiet: options.Quiet = False) -> None:
     """Write a page about a result: who won, charts, numbers, what limits each flow, how to repeat it."""
     from dumbbell import pages

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from dumbbell import storage
+from dumbbell import extras, storage
 from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, print_paths
 
@@ -57,6 +57,7 @@ class Wanted(NamedTuple):
         return "-".join([kind, *(f"{key}={value}" for key, value in said.items() if value)])
 
 
+@extras.needed("plots", "dumbbell plot")
 def plot(
     places: Annotated[
         list[Path],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import completion, options
 from dumbbell.commands.running import run_parts
 from dumbbell.console import examples, fail, print_json, print_paths, show
@@ -29,6 +30,7 @@ EXAMPLES = examples(
 )
 
 
+@extras.needed("plots", "dumbbell reproduce")
 def reproduce(
     study: Annotated[
         str | None,

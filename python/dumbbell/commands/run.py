@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import options
 from dumbbell.commands.options import STANDARD_INPUT, Limits, Output
 from dumbbell.commands.running import check_out, run_one
@@ -53,6 +54,8 @@ def run(
     """Run experiment files."""
     if files.count(STANDARD_INPUT) > 1:
         fail("standard input (-) can be read once")
+    if plot:
+        extras.need("plots", "--plot")
     chosen = options.settings(settings, vary_rtt)
     limits = Limits(
         jobs,

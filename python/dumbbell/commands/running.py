@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import interrupts, storage
+from dumbbell import extras, interrupts, storage
 from dumbbell.commands.options import Limits, Output
 from dumbbell.console import note, print_paths, show
 from dumbbell.grounds import VoidRunError
@@ -38,6 +38,8 @@ def run_one(name: str | None, loaded: _core.Experiment, limits: Limits, output: 
     def advise(say: Callable[[], str]) -> None:
         interrupts.advise(None if out is None else say)
 
+    if any(point.repeat for point in loaded.points) and not (output.quiet or output.as_json):
+        extras.need("statistics", "a table of repeated runs")
     if limits.ground.threads > 1 and not output.quiet:
         _tell_threads(loaded.points)
     command = shlex.join(["dumbbell", *sys.argv[1:]])
@@ -114,9 +116,9 @@ def _tell(result: Result | SweepResult, name: str | None, output: Output) -> Non
             note(text)
     elif any(row["marks_total"] for row in result.links.rows()):
         # Without marks there is nothing to warn of, and the import takes longer than a short run.
-        from dumbbell.why import words
+        from dumbbell.why import marks
 
-        for text in words.warnings(result):
+        for text in marks.warnings(result):
             note(text)
 
 

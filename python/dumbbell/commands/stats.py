@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, note, print_json
 
@@ -19,6 +20,7 @@ EXAMPLES = examples(
 )
 
 
+@extras.needed("statistics", "dumbbell stats")
 def stats(
     places: Annotated[
         list[Path],

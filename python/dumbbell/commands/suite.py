@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import completion, options
 from dumbbell.commands.running import run_parts
 from dumbbell.console import examples, fail, print_json, print_paths
@@ -19,6 +20,7 @@ EXAMPLES = examples(
 )
 
 
+@extras.needed("plots", "dumbbell suite")
 def suite(
     name: Annotated[
         str | None,

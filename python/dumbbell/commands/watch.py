@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dumbbell import _core
+from dumbbell import _core, extras
 from dumbbell.commands import options
 from dumbbell.console import examples, fail, show
 from dumbbell.printable import printable
@@ -56,6 +56,7 @@ def watch(
     if not file.is_file():
         fail(f"{file}: there is no such file")
     if out is not None:
+        extras.need("plots", "--out")
         # What takes its time to import, before anybody waits for it.
         from dumbbell import plots  # noqa: F401
     watched = _Watched(file)

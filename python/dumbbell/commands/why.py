@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dumbbell import extras
 from dumbbell.commands import options
 from dumbbell.console import examples, fail, note, print_json, say, show
 
@@ -21,6 +22,7 @@ EXAMPLES = examples(
 )
 
 
+@extras.needed("statistics", "dumbbell why")
 def why(
     source: Annotated[
         Path,

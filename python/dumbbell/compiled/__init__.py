@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from dumbbell import extras
 from dumbbell.compiled import faults
 from dumbbell.compiled.slots import Refused, Slot
 from dumbbell.compiled.translate import Translation, Translator
@@ -20,7 +21,7 @@ from dumbbell.own import Algorithm, LoadError
 ROUNDS = 8
 """How often hooks are compiled at most: each time, attributes may turn out to hold fractions, or None, too."""
 
-INSTALL = "pip install 'dumbbell[compiled]'"
+INSTALL = extras.install("compiled")
 
 INTERPRETED = ("observe",)
 """Hooks that stay in Python: they are called now and then."""

@@ -1,16 +1,17 @@
 """Worlds for agents that learn congestion control, with the interfaces of Gymnasium and PettingZoo.
 
 Any experiment is a world: agents govern some of its flows, and act once a monitor interval. This needs the extra
-``gym`` (``pip install dumbbell[gym]``).
+``gym``: ``pip install "dumbbell[gym]"``.
 """
+
+from dumbbell import extras
 
 try:
     import gymnasium  # noqa: F401 - whether it is there
     import pettingzoo  # noqa: F401
-except ImportError as _missing:
-    raise ImportError(
-        f"dumbbell.gym needs Gymnasium and PettingZoo: pip install 'dumbbell[gym]' ({_missing.name} is not installed)"
-    ) from None
+except ImportError:
+    extras.need("gym", "dumbbell.gym")
+    raise
 
 from dumbbell.gym.draws import AURORA, Distribution, choice, log_uniform, uniform
 from dumbbell.gym.environments import Env, ParallelEnv, VectorEnv

@@ -24,6 +24,7 @@ from dumbbell.pages.limits import Limit, limits
 from dumbbell.printable import file_name
 from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, setting_text
 from dumbbell.terminal import Grid
+from dumbbell.why import marks
 from dumbbell.why import words as reasons
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _of_run(result: Result, folder: Path) -> Content:
         question=None,
         recommendation=[],
         verdict=verdict.of_run(result),
-        notes=[*result.meta.void, *([together] if together else []), *missing, *untold, *reasons.warnings(result)],
+        notes=[*result.meta.void, *([together] if together else []), *missing, *untold, *marks.warnings(result)],
         described=described(result),
         tables=_tables(result),
         charts=charts.of_run(result),

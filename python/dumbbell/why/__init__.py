@@ -4,6 +4,18 @@ A page or a table shows what holds at the same time as a low rate; which of it i
 runs are simulated, a handful for each of some twenty causes.
 """
 
-from dumbbell.why.trial import Answer, Effect, answers, tried
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dumbbell.why.trial import Answer, Effect, answers, tried
 
 __all__ = ["Answer", "Effect", "answers", "tried"]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs the extra ``statistics``, when it is asked for: :mod:`dumbbell.why.marks` does without."""
+    if name not in __all__:
+        raise AttributeError(f"module 'dumbbell.why' has no attribute {name!r}")
+    from dumbbell.why import trial
+
+    return getattr(trial, name)

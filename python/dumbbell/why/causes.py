@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dumbbell.metrics import PACKET_BITS
 from dumbbell.report import number, percent
+from dumbbell.why.marks import early_marks
 from dumbbell.why.setup import Block, Link, Setup, Subject, in_unit, ways
 
 WINDOW = "1GiB"
@@ -197,25 +198,6 @@ def _marks(setup: Setup, subject: Subject) -> Iterator[Cause]:
         )
         key, _, value = early.mended.partition(" = ")
         yield Cause("marks of ECN below a packet time", shown, {f"{link.key}.queue.{key}": value.strip('"')})
-
-
-class EarlyMarks(NamedTuple):
-    """A threshold in time, without a least queue, at which a link marks."""
-
-    step_ms: float
-    packet_ms: float
-    mended: str
-    """The setting with which a packet that waits behind one more is no queue."""
-
-
-def early_marks(link: Link) -> EarlyMarks | None:
-    """The threshold of a link that has marked; ``None`` if a queue of two packets is not marked anyway."""
-    kind, queue = link.queue
-    is_dual = kind == "dualpi2"
-    step, packet = in_unit(queue.get("step" if is_dual else "threshold"), "ms"), link.packet_time_ms
-    if not step or packet is None or not link.row["marks_total"] or queue.get("min_step_queue", 0) >= 2:
-        return None
-    return EarlyMarks(step, packet, "min_step_queue = 2" if is_dual else 'threshold = "2packets"')
 
 
 def _queue_discipline(setup: Setup, subject: Subject) -> Iterator[Cause]:

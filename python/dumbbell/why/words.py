@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dumbbell.report import number, percent
 from dumbbell.terminal import Grid
 from dumbbell.why import limits
-from dumbbell.why.causes import early_marks
-from dumbbell.why.setup import Setup
 from dumbbell.why.trial import Answer, Effect
-
-if TYPE_CHECKING:
-    from dumbbell.results import Result
 
 
 def sentence(answer: Answer) -> str:
@@ -124,18 +119,6 @@ def _share(gain: float) -> str:
 
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def warnings(result: Result) -> list[str]:
-    """What in a run starves flows that need marks of ECN."""
-    found = [(link, early) for link in Setup(result).links if (early := early_marks(link)) is not None]
-    return [
-        f"{link.name} marks above {number(early.step_ms)} ms and a packet takes {number(early.packet_ms)} ms there: "
-        "what waits behind another packet is marked, which starves scalable flows; "
-        f"{early.mended} leaves such a queue alone"
-        for link, early in found
-        if early.step_ms < early.packet_ms
-    ]
 
 
 def intervals(answers: Sequence[Answer]) -> str:
