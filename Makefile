@@ -19,7 +19,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock bench bench-ns3 fidelity record record-virtual agreement bpf clean
+.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock wheel release-check bench bench-ns3 fidelity record record-virtual agreement bpf clean
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
@@ -110,7 +110,25 @@ lock: $(VENV)/builders
 	$(LOCK) requirements-build.txt requirements-build.in
 	$(LOCK) requirements-dev.txt requirements-dev.in
 	$(LOCK) requirements-docs.txt requirements-docs.in
+	$(LOCK) requirements-release.txt requirements-release.in
 	$(LOCK) benches/requirements-ns3.txt --no-deps benches/requirements-ns3.in
+
+# Wheels for every Python from 3.10 on and every Linux from glibc 2.17 on, in out/wheels: of x86-64, and of aarch64 where
+# `rustup target add aarch64-unknown-linux-gnu` was run. Zig links against the symbols of that old glibc, whatever is here.
+MANYLINUX := manylinux_2_17
+wheel: $(VENV)/release
+	rm -rf out/wheels
+	for machine in x86_64 aarch64; do \
+	    if test -d "$$(rustc --print sysroot)/lib/rustlib/$$machine-unknown-linux-gnu"; \
+	    then PATH=$(abspath $(BIN)):$$PATH maturin build --release --quiet --zig --target $$machine-unknown-linux-gnu \
+	        --compatibility $(MANYLINUX) --out out/wheels || exit 1; \
+	    else echo "the target $$machine-unknown-linux-gnu is not installed: no wheel for it"; fi; done
+	for built in out/wheels/*.whl; do $(BIN)/auditwheel show $$built | grep -q '"$(MANYLINUX)_' && ls -s --block-size=kB $$built || exit 1; done
+
+# Whether this commit can be released: files, the wheel from the source distribution alone, used offline in an empty
+# environment, and the crates. Five minutes.
+release-check: $(VENV)/builders
+	$(BIN)/python tests/release/check.py
 
 bench: $(VENV)/tools $(VENV)/built
 	$(BIN)/python benches/run.py
@@ -168,6 +186,10 @@ $(VENV)/dev: requirements-dev.txt $(VENV)/tools
 
 $(VENV)/docs: requirements-docs.txt $(VENV)/builders
 	$(call INSTALL,requirements-docs.txt)
+	touch $@
+
+$(VENV)/release: requirements-release.txt $(VENV)/builders
+	$(call INSTALL,requirements-release.txt)
 	touch $@
 
 benches/.venv-ns3/built: benches/requirements-ns3.txt
