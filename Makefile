@@ -13,7 +13,7 @@ LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --u
           --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
 # Cargo and maturin share it, or pyo3 would be compiled for each of them.
 PYO3   := PYO3_CONFIG_FILE=$(abspath $(VENV)/pyo3.config)
-BUILD  := $(PYO3) VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet --uv
+BUILD  := $(PYO3) VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet --uv
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
@@ -120,7 +120,7 @@ wheel: $(VENV)/release
 	rm -rf out/wheels
 	for machine in x86_64 aarch64; do \
 	    if test -d "$$(rustc --print sysroot)/lib/rustlib/$$machine-unknown-linux-gnu"; \
-	    then PATH=$(abspath $(BIN)):$$PATH maturin build --release --quiet --zig --target $$machine-unknown-linux-gnu \
+	    then PATH=$(abspath $(BIN)):$$PATH maturin build --release --locked --quiet --zig --target $$machine-unknown-linux-gnu \
 	        --compatibility $(MANYLINUX) --out out/wheels || exit 1; \
 	    else echo "the target $$machine-unknown-linux-gnu is not installed: no wheel for it"; fi; done
 	for built in out/wheels/*.whl; do $(BIN)/auditwheel show $$built | grep -q '"$(MANYLINUX)_' && ls -s --block-size=kB $$built || exit 1; done

@@ -47,7 +47,7 @@ environment=.venv-$1
 wheels=target/wheels-$1
 
 rm -rf "$environment" "$wheels"
-.venv/bin/maturin build --release --quiet --out "$wheels"
+.venv/bin/maturin build --release --locked --quiet --out "$wheels"
 "$uv" venv --quiet --python "$python" "$environment"
 "$uv" pip compile --quiet --python "$environment" --resolution "$resolution" --extra plots --extra compiled --extra gym \
     --extra pandas --no-header --output-file "$environment/requirements.txt" pyproject.toml
