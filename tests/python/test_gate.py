@@ -440,6 +440,16 @@ def test_the_action_runs_the_gate_with_its_inputs(own: Path, tmp_path: Path) -> 
     assert "did you mean `goodput`?" in wrong.stderr
 
 
+def test_the_action_installs_what_the_gate_needs(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > called\n')
+    program.chmod(0o755)
+    for package, first in (("", "/here/action/../../.."), ("my wheel.whl", "my wheel.whl")):
+        step("install", tmp_path, PACKAGE=package, GITHUB_ACTION_PATH="/here/action")
+        *_, asked, extra = (tmp_path / "called").read_text().splitlines()
+        assert (asked, extra) == (first, "dumbbell[statistics]")
+
+
 @pytest.mark.parametrize(
     ("said", "place"), [("", "POST repos/o/r/issues/7/comments"), ("42\n43", "PATCH repos/o/r/issues/comments/42")]
 )

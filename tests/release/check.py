@@ -83,7 +83,7 @@ def versions(root: Path) -> Iterator[str]:
     if not re.search(r'^dynamic = \[[^]]*"version"', (root / "pyproject.toml").read_text("utf-8"), re.MULTILINE):
         yield 'pyproject.toml: the version of the wheel is that of Cargo.toml only with dynamic = ["version"]'
     for manifest in sorted((root / "crates").glob("*/Cargo.toml")):
-        if "version.workspace = true" not in manifest.read_text("utf-8"):
+        if "\nversion.workspace = true" not in manifest.read_text("utf-8"):
             yield f"{manifest.relative_to(root)}: write version.workspace = true"
 
 

@@ -1,0 +1,134 @@
+"""What a release needs, and that what is missing is named: ``tests/release/check.py``."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "tests/release/check.py"
+spec = importlib.util.spec_from_file_location("release_check", SCRIPT)
+assert spec is not None and spec.loader is not None
+check = importlib.util.module_from_spec(spec)
+sys.modules["release_check"] = check
+spec.loader.exec_module(check)
+
+READ = ("Cargo.toml", "Cargo.lock", "CITATION.cff", "CHANGELOG.md", "pyproject.toml")
+PAGES = ("docs/cite.md", "docs/reference/result-files.md")
+GOOD = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-01-31\n\n### Added\n\n* Everything.\n"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The files that are looked at, to be changed."""
+    for name in (*READ, *PAGES, *(str(one.relative_to(ROOT)) for one in (ROOT / "crates").glob("*/Cargo.toml"))):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "CHANGELOG.md").write_text(GOOD.replace("0.1.0", check.version(ROOT)))
+    return tmp_path
+
+
+def replace(file: Path, old: str, new: str) -> None:
+    text = file.read_text("utf-8")
+    assert re.search(old, text, re.MULTILINE)
+    file.write_text(re.sub(old, new, text, count=1, flags=re.MULTILINE), "utf-8")
+
+
+def test_the_versions_and_manifests_of_the_repository_agree() -> None:
+    assert list(check.versions(ROOT)) == []
+    assert list(check.metadata(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("CITATION.cff", r"^version: .*", "version: 0.0.9", "CITATION.cff: says 0.0.9"),
+        ("Cargo.toml", r'(crates/cc", version = ")[^"]+', r"\g<1>0.0.9", "Cargo.toml: says 0.0.9"),
+        ("Cargo.lock", r'(name = "dumbbell-sim"\nversion = ")[^"]+', r"\g<1>0.0.9", "Cargo.lock: says 0.0.9"),
+        ("docs/cite.md", r"We used Dumbbell [\d.]+", "We used Dumbbell 0.0.9", "docs/cite.md: says 0.0.9"),
+        ("pyproject.toml", r"^dynamic = .*", "", "pyproject.toml: the version of the wheel"),
+        ("crates/cc/Cargo.toml", r"^version.workspace = true", 'version = "1.0.0"', "crates/cc/Cargo.toml: write"),
+    ],
+)
+def test_another_version_is_named_with_its_file(name: str, old: str, new: str, says: str, copy: Path) -> None:
+    assert list(check.versions(copy)) == []
+    replace(copy / name, old, new)
+    (found,) = check.versions(copy)
+    assert found.startswith(says)
+
+
+def test_a_manifest_without_what_a_registry_asks_for_is_named(copy: Path) -> None:
+    replace(copy / "crates/path/Cargo.toml", r"^keywords = .*\n", "")
+    assert list(check.metadata(copy)) == ["crates/path/Cargo.toml: [package] has no keywords"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text.replace(" - 2026-01-31", ""), "has no date"),
+        (lambda text: text.replace("-31", "-32"), "has no date"),
+        (lambda text: text.replace("[0.1.0]", "[0.0.9]"), "there is no section ## [0.1.0]"),
+        (lambda text: text.replace("[Unreleased]\n", "[Unreleased]\n\n* One.\n* Two.\n"), "move the 2 changes"),
+        (lambda text: text.replace("## [Unreleased]\n", ""), "no section ## [Unreleased]"),
+        (lambda text: text + "* One more.\n" * 10, "has 11 lines"),
+        (lambda text: text.replace("* Everything.\n", ""), "has 0 lines"),
+        (lambda text: text.replace("### Added", "### New"), "### New is no kind"),
+        (lambda text: text + "  And more.\n", "a change is one line"),
+        (lambda text: text + f"* {'word ' * 40}\n", "characters, at most"),
+    ],
+)
+def test_a_change_log_that_is_none_of_a_release_says_what_to_mend(
+    change: Callable[[str], str], says: str, copy: Path
+) -> None:
+    file = copy / "CHANGELOG.md"
+    assert list(check.changelog(copy)) == []
+    number = check.version(copy)
+    file.write_text(change(file.read_text().replace(number, "0.1.0")).replace("0.1.0", number))
+    (found,) = check.changelog(copy)
+    assert says.replace("0.1.0", number) in found
+
+
+def test_what_is_not_committed_and_a_tag_elsewhere_are_named(copy: Path) -> None:
+    def git(*words: str) -> None:
+        person = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *person, *words], cwd=copy, check=True, capture_output=True)
+
+    git("init")
+    git("add", "--all")
+    git("commit", "--message", "All")
+    assert list(check.tree(copy)) == []
+    git("tag", f"v{check.version(copy)}")
+    assert list(check.tree(copy)) == []
+    (copy / "new.txt").write_text("new")
+    (found,) = check.tree(copy)
+    assert "the tree is not clean" in found and "new.txt" in found
+    git("add", "--all")
+    git("commit", "--message", "More")
+    (found,) = check.tree(copy)
+    assert "is at another commit" in found
+
+
+def targets() -> Iterator[str]:
+    """The targets of make that workflows run."""
+    for file in sorted((ROOT / ".github/workflows").glob("*.yml")):
+        for job in yaml.safe_load(file.read_text("utf-8"))["jobs"].values():
+            for step in job["steps"]:
+                yield from re.findall(r"^make ([\w-]+)", step.get("run", ""), re.MULTILINE)
+
+
+def test_workflows_run_what_the_makefile_has_and_contributors_are_told_of() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    told = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = set(targets())
+    assert {"release-check", "wheel", "test"} <= named
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+        assert f"`make {target}" in told, target
