@@ -96,6 +96,9 @@ class Grid:
         )
         return f"<table><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>"
 
+    def _repr_html_(self) -> str:
+        return self.html()
+
     def markdown(self) -> str:
         """The whole table as Markdown."""
         lines = [

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,31 +78,65 @@ def test_a_notebook_shows_tables_and_pictures() -> None:
     assert "bbr - cubic" in shown[5][-1]["text/html"]
 
 
-NOTEBOOKS = sorted((Path(__file__).parents[2] / "examples/notebooks").glob("*.ipynb"))
+NOTEBOOKS = Path(__file__).parents[2] / "examples/notebooks"
+# What must be among the printed lines of each.
+SAID = {
+    "changed_bbr": "beside-cubic  fairness -0.05  fail",
+    "figure": "With 1 % random loss and a buffer of two BDP BBR has ",
+    "lecture": "Exercise 5 waits for your answer.",
+    "my_link": "What holds it back first is the policer",
+    "own_algorithm": "Mine ",
+}
 
 
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
-def test_a_notebook_of_the_examples_is_kept_without_outputs_and_runs_to_its_end(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def outputs(file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, **answers: str) -> list[Any]:
+    """What the cells of a notebook show; ``answers`` are names and what is put in place of their ``None``."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
     for place in ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):
-        monkeypatch.setenv(place, str(tmp_path))
+        monkeypatch.setenv(place, str(folder))
     notebook = nbformat.read(file, as_version=4)
     nbformat.validate(notebook)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in cells)
+    for name, value in answers.items():
+        (cell,) = (cell for cell in cells if f"\n{name} = None\n" in f"\n{cell.source}")
+        cell.source = cell.source.replace(f"{name} = None", f"{name} = {value}", 1)
     # Everything is written beside it, were anything written.
     client = nbclient.NotebookClient(
-        notebook, timeout=PATIENCE_S, startup_timeout=PATIENCE_S, resources={"metadata": {"path": str(tmp_path)}}
+        notebook, timeout=PATIENCE_S, startup_timeout=PATIENCE_S, resources={"metadata": {"path": str(folder)}}
     )
     client.execute()
-    shown = [output for cell in cells for output in cell.outputs]
+    return [output for cell in cells for output in cell.outputs]
+
+
+def test_every_notebook_is_run_and_is_on_the_page_of_notebooks() -> None:
+    page = (NOTEBOOKS.parents[1] / "docs/tutorials/notebooks.md").read_text("utf-8")
+    names = {file.stem for file in NOTEBOOKS.glob("*.ipynb")}
+    assert names == {*SAID} == set(re.findall(r"^\| \[(\w+)\.ipynb\]", page, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_notebook_of_the_examples_is_kept_without_outputs_and_runs_to_its_end(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = outputs(NOTEBOOKS / f"{name}.ipynb", tmp_path, monkeypatch)
     assert not [output for output in shown if output.get("name") == "stderr"]
-    kinds = {kind for output in shown for kind in output.get("data", {})}
-    assert {"text/html", "image/png"} <= kinds
-    assert any("Mine" in output.get("text", "") for output in shown)
+    assert any("image/png" in output.get("data", {}) for output in shown)
+    assert any(SAID[name] in output.get("text", "") for output in shown)
+
+
+RIGHT = {"bdp_packets": "125", "sooner": "'bbr'", "buffer_bdp": "0.5", "ratio": "3.7", "decrease": "0.8"}
+WRONG = {"bdp_packets": "150", "sooner": "'cubic'", "buffer_bdp": "1.0", "ratio": "16", "decrease": "0.99"}
+
+
+@pytest.mark.parametrize(("answers", "verdict"), [(RIGHT, "right"), (WRONG, "not yet")])
+def test_exercises_of_the_lecture_say_whether_an_answer_is_right(
+    answers: dict[str, str], verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = outputs(NOTEBOOKS / "lecture.ipynb", tmp_path, monkeypatch, **answers)
+    said = "".join(output.get("text", "") for output in shown)
+    assert re.findall(r"^Exercise (\d): ([a-z ]+)\.", said, re.MULTILINE) == [(str(n), verdict) for n in range(1, 6)]
 
 
 @pytest.mark.parametrize("flows", ["[{ cc = 'bbr' }]", "[{ cc = 'bbr' }, { cc = 'cubic' }]"])
