@@ -132,3 +132,23 @@ def test_workflows_run_what_the_makefile_has_and_contributors_are_told_of() -> N
     for target in named:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
         assert f"`make {target}" in told, target
+
+
+def test_the_container_is_built_from_what_is_there_and_runs_without_rights() -> None:
+    lines = (ROOT / "Containerfile").read_text("utf-8").replace("\\\n", " ").splitlines()
+    steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    images = [what.split()[0] for word, what in steps if word == "FROM"]
+    # Short names: whoever builds says from where.
+    assert len(images) == 2 and not any("." in image.partition(":")[0] for image in images)
+    last = {step[0]: step[1] for step in steps}
+    assert last["USER"] == "dumbbell" and last["ENTRYPOINT"] == '["dumbbell"]'
+    ignored = [line for line in (ROOT / ".dockerignore").read_text("utf-8").split("\n") if line and line[0] != "#"]
+    members = re.findall(
+        r'"([^"]+)"', re.findall(r"^members = (.*)", (ROOT / "Cargo.toml").read_text("utf-8"), re.M)[0]
+    )
+    needed = {"Containerfile", *re.findall(r"requirements[\w-]*\.txt", " ".join(lines))}
+    for path in (*needed, *members, "python", "README.md", "pyproject.toml"):
+        assert not [one for one in ignored if Path(path).is_relative_to(one)], path
+    # A source distribution has it, and all that it reads.
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert all(f'{{ path = "{name}", format = "sdist" }}' in project for name in needed)
