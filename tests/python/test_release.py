@@ -22,7 +22,7 @@ sys.modules["release_check"] = check
 spec.loader.exec_module(check)
 
 READ = ("Cargo.toml", "Cargo.lock", "CITATION.cff", "CHANGELOG.md", "pyproject.toml")
-PAGES = ("docs/cite.md", "docs/reference/result-files.md")
+PAGES = ("docs/cite.md", "docs/install.md", "docs/reference/result-files.md")
 GOOD = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-01-31\n\n### Added\n\n* Everything.\n"
 
 

@@ -72,6 +72,7 @@ def versions(root: Path) -> Iterator[str]:
         "Cargo.lock": r'^name = "dumbbell-[\w-]+"\nversion = "([^"]+)"',
         "CITATION.cff": r"^version: (.+)",
         "docs/cite.md": r"(?:\| version of Dumbbell \| `|We used Dumbbell )(\d[^` ]*)",
+        "docs/install.md": r"\bdumbbell-(\d[^-]*)-cp310",
         "docs/reference/result-files.md": r'"version": "([^"]+)"',
     }
     for name, pattern in places.items():
