@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -152,3 +153,22 @@ def test_the_container_is_built_from_what_is_there_and_runs_without_rights() -> 
     # A source distribution has it, and all that it reads.
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     assert all(f'{{ path = "{name}", format = "sdist" }}' in project for name in needed)
+
+
+def test_a_release_says_its_section_of_the_change_log(copy: Path) -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))
+    (step,) = (one for one in workflow["jobs"]["attach"]["steps"] if one.get("name") == "attach")
+    number = check.version(ROOT)
+    older = "\n## [0.0.9] - 2025-01-31\n\n### Fixed\n\n* Something old.\n"
+    with (copy / "CHANGELOG.md").open("a") as file:
+        file.write(older)
+    forge = copy / "gh"
+    forge.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > called\n')
+    forge.chmod(0o755)
+    environment = {"PATH": f"{copy}:{os.environ['PATH']}", "TAG": f"v{number}"}
+    (copy / "files").mkdir()
+    (copy / "files/dumbbell.whl").touch()
+    subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], cwd=copy, env=environment, check=True)
+    called = (copy / "called").read_text().split("\n")
+    assert called[:3] == ["release", "create", f"v{number}"] and "files/dumbbell.whl" in called
+    assert (copy / "notes.md").read_text().strip() == "### Added\n\n* Everything."
