@@ -49,10 +49,9 @@ def need(extra: str, what: str) -> None:
         MissingExtraError: A package of it is not installed.
     """
     if absent := missing(extra):
-        verb = "is" if len(absent) == 1 else "are"
-        raise MissingExtraError(
-            f"{what} needs {' and '.join(absent)}, which {verb} not installed\n  help: {install(extra)}"
-        )
+        *others, last = absent
+        named, verb = (f"{', '.join(others)} and {last}", "are") if others else (last, "is")
+        raise MissingExtraError(f"{what} needs {named}, which {verb} not installed\n  help: {install(extra)}")
 
 
 def needed(extra: str, what: str) -> Callable[[Callable[_Given, _Made]], Callable[_Given, _Made]]:

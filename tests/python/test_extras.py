@@ -157,6 +157,19 @@ def test_python_names_the_extra_too(monkeypatch: pytest.MonkeyPatch) -> None:
         run.flows.to_pandas()
 
 
+def test_a_module_that_cannot_be_imported_names_its_extra() -> None:
+    modules = {"dumbbell.check": "statistics", "dumbbell.check.gate": "statistics", "dumbbell.gym": "gym"}
+    code = (
+        f"import importlib, sys\nsys.modules.update(dict.fromkeys({(*LIBRARIES, 'gymnasium')!r}))\n"
+        f"for name in {[*modules]!r}:\n    try:\n        importlib.import_module(name)\n"
+        "    except ImportError as error:\n        print(str(error).splitlines()[-1])\n"
+        "from dumbbell import why\ntry:\n    why.answers\nexcept ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    wanted = [*modules.values(), "statistics"]
+    assert re.findall(r"help: (pip .*)", done.stdout) == [extras.install(extra) for extra in wanted]
+
+
 def test_the_extras_are_those_of_the_package() -> None:
     project = json.loads(_core.toml_as_json((ROOT / "pyproject.toml").read_text()))["project"]
     declared = project["optional-dependencies"]

@@ -1,7 +1,15 @@
 """Examines an algorithm: does it do what a text says?
 
-Cases are data: an experiment, and what must be seen in it.
+Cases are data: an experiment, and what must be seen in it. This needs the extra ``statistics``.
 """
+
+from dumbbell import extras
+
+try:
+    import numpy  # noqa: F401 - whether it is there
+except ImportError:
+    extras.need("statistics", "dumbbell.check")
+    raise
 
 from dumbbell.check.cases import SETS, TRANSPORTS, Case, find, read_folder
 from dumbbell.check.conform import Row, conform

@@ -6,6 +6,8 @@ runs are simulated, a handful for each of some twenty causes.
 
 from typing import TYPE_CHECKING, Any
 
+from dumbbell import extras
+
 if TYPE_CHECKING:
     from dumbbell.why.trial import Answer, Effect, answers, tried
 
@@ -16,6 +18,7 @@ def __getattr__(name: str) -> Any:
     """What needs the extra ``statistics``, when it is asked for: :mod:`dumbbell.why.marks` does without."""
     if name not in __all__:
         raise AttributeError(f"module 'dumbbell.why' has no attribute {name!r}")
+    extras.need("statistics", f"dumbbell.why.{name}")
     from dumbbell.why import trial
 
     return getattr(trial, name)
