@@ -51,8 +51,8 @@ rm -rf "$environment" "$wheels"
 "$uv" venv --quiet --python "$python" "$environment"
 "$uv" pip compile --quiet --python "$environment" --resolution "$resolution" --extra plots --extra compiled --extra gym \
     --extra pandas --no-header --output-file "$environment/requirements.txt" pyproject.toml
-# What runs the tests and checks schemas is no part of what is tested: it has the versions of requirements-dev.txt.
-runners=($(grep --only-matching --extended-regexp '^(pytest|fastjsonschema)==[^ ]*' requirements-dev.txt))
+# What runs the tests, checks schemas and reads workflows is no part of what is tested: it has the versions of requirements-dev.txt.
+runners=($(grep --only-matching --extended-regexp '^(pytest|fastjsonschema|pyyaml)==[^ ]*' requirements-dev.txt))
 "$uv" pip install --quiet --python "$environment" --requirement "$environment/requirements.txt" "${runners[@]}"
 "$uv" pip install --quiet --python "$environment" --no-deps "$wheels"/*.whl
 echo "$("$environment/bin/python" --version) with $("$uv" pip list --quiet --python "$environment" --format freeze | tr '\n' ' ')"
