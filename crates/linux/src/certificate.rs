@@ -79,6 +79,15 @@ pub enum Notes {
     Kernel(FlowNotes),
     /// Of two programs.
     Program(ProgramNotes),
+    /// Of two ends of a library in this process.
+    Library(LibraryNotes),
+}
+
+/// What is said of a flow whose ends are a library's.
+#[derive(Clone, Debug, Serialize)]
+pub struct LibraryNotes {
+    /// The name of the transport.
+    pub protocol: &'static str,
 }
 
 /// What the kernel says of a flow, over the whole run.
@@ -98,7 +107,7 @@ pub struct FlowNotes {
 
 /// What hosts have counted.
 pub struct Counters {
-    /// Packets that their devices have dropped; `None` where the kernel does not tell.
+    /// Packets that their devices, or sockets, had no room for; `None` where the kernel does not tell.
     local_drops: Option<u64>,
     /// TCP's counters of senders and of receivers that are not zero.
     tcp: [BTreeMap<String, u64>; 2],
@@ -110,7 +119,8 @@ impl Counters {
         let mut all = Counters { local_drops: Some(0), tcp: Default::default() };
         for pair in pairs {
             for (host, tcp) in pair.iter().zip(&mut all.tcp) {
-                all.local_drops = all.local_drops.zip(host.local_drops()).map(|(drops, more)| drops + more);
+                let of_host = host.local_drops().zip(host.refused_datagrams()).map(|(drops, more)| drops + more);
+                all.local_drops = all.local_drops.zip(of_host).map(|(drops, more)| drops + more);
                 for (name, count) in host.tcp_counters().unwrap_or_default() {
                     *tcp.entry(name).or_default() += count;
                 }

@@ -45,9 +45,18 @@ const TURNS_PER_WEIGHING: u64 = 4_096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
     /// Connections of flows, told apart by their ports.
-    OfFlows,
+    Flows,
     /// Whatever programs send, on the way of this flow.
-    OfPrograms(u32),
+    Programs(u32),
+    /// The datagrams of this flow, whose ends are in this process.
+    Endpoints(u32),
+}
+
+impl Traffic {
+    /// Whether it is that of flow `number`, and of no other.
+    fn is_of(self, number: u32) -> bool {
+        matches!(self, Traffic::Programs(flow) | Traffic::Endpoints(flow) if flow == number)
+    }
 }
 
 /// Two hosts that are connected: that of senders and that of receivers.
@@ -122,11 +131,12 @@ impl<'a> Emulator<'a> {
             routes.push(spec, bottleneck, &entries)?;
             let bottleneck = entries[bottleneck];
             media.get_mut(bottleneck.medium as usize).report_departures(bottleneck.port);
-            let own = ends.iter().position(|ends| ends.traffic == Traffic::OfPrograms(number));
-            let packets = match own {
-                Some(_) => Packets::OfPrograms(Conversations::new(spec.base_rtt)),
-                None => {
-                    Packets::OfConnection(Connection { bytes: spec.bytes.unwrap_or(u64::MAX), ..Connection::default() })
+            let own = ends.iter().position(|ends| ends.traffic.is_of(number));
+            let packets = match own.map(|own| ends[own].traffic) {
+                Some(Traffic::Programs(_)) => Packets::Programs(Conversations::new(spec.base_rtt)),
+                Some(Traffic::Endpoints(_)) => Packets::Endpoints,
+                Some(Traffic::Flows) | None => {
+                    Packets::Connection(Connection { bytes: spec.bytes.unwrap_or(u64::MAX), ..Connection::default() })
                 }
             };
             flows.push(Flow { seen: FlowSeen::default(), packets, ends: own.unwrap_or(0), bottleneck });
@@ -270,23 +280,23 @@ impl<'a> Emulator<'a> {
         let Some(ecn) = ecn(bytes) else { return false };
         let is_forward = side == Side::Sender;
         let number = match traffic {
-            Traffic::OfFlows => {
+            Traffic::Flows => {
                 let Some(header) = Header::read(bytes) else { return false };
                 let port = if is_forward { header.source } else { header.destination };
                 u32::from(port.wrapping_sub(FIRST_PORT))
             }
-            Traffic::OfPrograms(flow) => flow,
+            Traffic::Programs(flow) | Traffic::Endpoints(flow) => flow,
         };
         let Some(flow) = self.flows.get_mut(number as usize) else { return false };
         let class = match &mut flow.packets {
-            Packets::OfConnection(connection) => {
+            Packets::Connection(connection) => {
                 let Some(header) = Header::read(bytes) else { return false };
                 let class = header.class(is_forward);
                 connection.count_sent(&header, class, is_forward, now);
                 flow.seen.total.acks += u64::from(class == Class::Ack);
                 class
             }
-            Packets::OfPrograms(conversations) => {
+            Packets::Programs(conversations) => {
                 let Departure { class, rtt } = conversations.on_departure(now, bytes, is_forward);
                 self.shared.flows[number as usize].has_sent.store(true, Ordering::Relaxed);
                 flow.seen.total.sent += u64::from(is_forward && class == Class::Data);
@@ -294,6 +304,11 @@ impl<'a> Emulator<'a> {
                     flow.seen.rtt.add(rtt.as_micros());
                 }
                 class
+            }
+            Packets::Endpoints if is_forward => Class::Data,
+            Packets::Endpoints => {
+                flow.seen.total.acks += 1;
+                Class::Ack
             }
         };
         let route = self.routes.of(number as usize);
@@ -426,7 +441,7 @@ impl<'a> Emulator<'a> {
             shared.received_bytes.fetch_add(u64::from(packet.size), Ordering::Relaxed);
         };
         let rtt = match packets {
-            Packets::OfConnection(connection) => {
+            Packets::Connection(connection) => {
                 let Some(header) = Header::read(bytes) else { return false };
                 if packet.is_forward && header.payload > 0 {
                     count_arrival();
@@ -443,14 +458,20 @@ impl<'a> Emulator<'a> {
                 }
                 rtt
             }
-            Packets::OfPrograms(conversations) if packet.is_forward => {
+            Packets::Programs(conversations) if packet.is_forward => {
                 if let Some(new) = conversations.on_data(bytes) {
                     count_arrival();
                     shared.delivered_bytes.fetch_add(new, Ordering::Relaxed);
                 }
                 None
             }
-            Packets::OfPrograms(conversations) => conversations.on_answer(self.clock.now(), bytes),
+            Packets::Programs(conversations) => conversations.on_answer(self.clock.now(), bytes),
+            Packets::Endpoints => {
+                if packet.is_forward {
+                    count_arrival();
+                }
+                None
+            }
         };
         if let Some(rtt) = rtt.filter(|_| self.is_measuring) {
             seen.rtt.add(rtt.as_micros());

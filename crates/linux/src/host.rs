@@ -73,6 +73,7 @@ pub struct Host {
     /// The namespace's counters of devices and of TCP.
     devices: File,
     counters: File,
+    datagrams: File,
     namespace: File,
 }
 
@@ -117,6 +118,7 @@ impl Host {
             sockets,
             devices: open("/proc/thread-self/net/dev")?,
             counters: open("/proc/thread-self/net/netstat")?,
+            datagrams: open("/proc/thread-self/net/snmp")?,
             namespace: open("/proc/thread-self/ns/net")?,
         })
     }
@@ -129,6 +131,11 @@ impl Host {
     /// Packets that the device has dropped by itself, in either direction; `None` where the kernel does not tell.
     pub fn local_drops(&self) -> Option<u64> {
         drops_of_device(&reread(&self.devices).ok()?)
+    }
+
+    /// Datagrams for which sockets had no room, in either direction; `None` where the kernel does not tell.
+    pub fn refused_datagrams(&self) -> Option<u64> {
+        refused_datagrams(&reread(&self.datagrams).ok()?)
     }
 
     /// The counters of TCP that are not zero (`TcpExt` of `/proc/net/netstat`).
@@ -147,6 +154,17 @@ fn drops_of_device(text: &str) -> Option<u64> {
     let numbers: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     // Eight columns of what was received and eight of what was sent; drops are the fourth of each.
     Some(numbers.get(3)? + numbers.get(11)?)
+}
+
+/// What sockets of UDP had no room for, in the text of `/proc/net/snmp`.
+fn refused_datagrams(text: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let of = |wanted: &str| {
+        let place = names.split(' ').position(|name| name == wanted)?;
+        values.split(' ').nth(place)?.parse::<u64>().ok()
+    };
+    Some(of("RcvbufErrors")? + of("SndbufErrors")?)
 }
 
 fn tcp_socket() -> io::Result<OwnedFd> {
@@ -187,6 +205,13 @@ fn reread(mut file: &File) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn datagrams_without_room_are_counted_in_both_directions() {
+        let text = "Tcp: A B\nTcp: 1 2\nUdp: InDatagrams NoPorts RcvbufErrors SndbufErrors\nUdp: 9 0 3 4\n";
+        assert_eq!(refused_datagrams(text), Some(7));
+        assert_eq!(refused_datagrams("Udp: InDatagrams\nUdp: 9\n"), None);
+    }
 
     #[test]
     fn drops_that_the_kernel_does_not_tell_are_not_none() {

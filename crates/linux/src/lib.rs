@@ -10,6 +10,7 @@ mod certificate;
 mod clock;
 mod conversations;
 mod emulator;
+mod endpoints;
 mod error;
 mod header;
 mod host;
@@ -41,6 +42,7 @@ use dumbbell_results::Table;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
 use emulator::{Emulator, Ends, Traffic};
+use endpoints::EndpointFlows;
 use host::{Host, Side};
 use program::ProgramFlows;
 use rustix::fd::OwnedFd;
@@ -52,7 +54,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use traffic::{Application, Promptness};
 
-pub use certificate::{Certificate, FlowNotes, Notes};
+pub use certificate::{Certificate, FlowNotes, LibraryNotes, Notes};
 pub use error::{BpfFault, FlowFault, ProgramFault, Role, RunError};
 pub use program::{EndNotes, ProgramNotes};
 pub use rootless::become_root_of_own_namespace;
@@ -198,15 +200,23 @@ pub fn run_watched(
     let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &own.kernel_names(scenario, side)));
     let hosts = [sender?, receiver?];
     let programs = ProgramFlows::new(scenario, &settings)?;
+    let endpoints = EndpointFlows::new(scenario, &settings)?;
     let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect(), scenario.links.len());
-    let ground = Ground { scenario, settings: &settings, hosts: &hosts, programs: &programs, shared: &shared };
+    let ground = Ground {
+        scenario,
+        settings: &settings,
+        hosts: &hosts,
+        programs: &programs,
+        endpoints: &endpoints,
+        shared: &shared,
+    };
     let left = thread::scope(|scope| {
         // Servers end with the run, however it does.
         let _over = OnDrop(|| programs.stop());
         if programs.open(scope, bounds.cancel)? { ground.run(reports, bounds, watch) } else { Err(RunError::Cancelled) }
     });
     // What a program has done is why the rest has ended.
-    if let Some(failure) = programs.failure() {
+    if let Some(failure) = programs.failure().or_else(|| endpoints.failure()) {
         return Err(failure);
     }
     let Left { seen, sampled, counters, machine } = left?;
@@ -215,14 +225,15 @@ pub fn run_watched(
         return Err(failure);
     }
     let notes = sampled.total.iter().zip(&sampled.phases).enumerate();
-    let notes = notes.map(|(flow, (snapshot, phases))| match programs.notes(flow) {
-        Some(notes) => Notes::Program(notes),
-        None => Notes::Kernel(FlowNotes::of(&snapshot.info, phases.clone())),
+    let notes = notes.map(|(flow, (snapshot, phases))| match (programs.notes(flow), endpoints.get(flow)) {
+        (Some(notes), _) => Notes::Program(notes),
+        (None, Some(_)) => Notes::Library(LibraryNotes { protocol: scenario.flows[flow].transport.protocol.name() }),
+        (None, None) => Notes::Kernel(FlowNotes::of(&snapshot.info, phases.clone())),
     });
     let notes = notes.collect();
     let set = settings.sysctls.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
     let certificate = Certificate::new(scenario, &seen, &shared.promptness, counters, set, notes, machine);
-    Ok(tables::output(scenario, &shared, seen, sampled, certificate))
+    Ok(tables::output(scenario, &shared, &endpoints, seen, sampled, certificate))
 }
 
 /// Refuses programs that nobody has allowed.
@@ -246,6 +257,7 @@ struct Ground<'a> {
     /// Those of the kernel's own flows.
     hosts: &'a [Host; 2],
     programs: &'a ProgramFlows<'a>,
+    endpoints: &'a EndpointFlows<'a>,
     shared: &'a Shared,
 }
 
@@ -260,14 +272,15 @@ struct Left {
 impl Ground<'_> {
     /// Runs the flows, whose servers listen by now, to the end.
     fn run(&self, reports: Option<bpf::Reports>, bounds: &Bounds<'_>, watch: &Watch) -> Result<Left, RunError> {
-        let Ground { scenario, settings, hosts, programs, shared } = *self;
+        let Ground { scenario, settings, hosts, programs, endpoints, shared } = *self;
         let is_light = is_light(scenario);
         let machine_before = certificate::Machine::now();
         let clock = Clock::starting_in(LEAD);
-        let ends = std::iter::once(Ends::new(hosts, Traffic::OfFlows)).chain(programs.ends()).collect();
+        let ends = std::iter::once(Ends::new(hosts, Traffic::Flows)).chain(programs.ends()).chain(endpoints.ends());
+        let ends = ends.collect();
         let emulator = Emulator::new(scenario, ends, settings.mtu, clock, shared, bounds.max_memory)?;
         let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
-        let sampler = Sampler::new(scenario, senders, clock, shared, reports);
+        let sampler = Sampler::new(scenario, senders, endpoints, clock, shared, reports);
         thread::scope(|scope| {
             let named = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
             let refused = |error: std::io::Error| RunError::Machine(format!("cannot start a thread: {error}"));
@@ -282,7 +295,6 @@ impl Ground<'_> {
                     let client = move || programs.connect(pair, start, clock, shared);
                     named("client").spawn_scoped(scope, client).map_err(refused)?;
                 }
-                let (Some(socket), Some(listener)) = (&senders[flow], &listeners[flow]) else { continue };
                 let application = Application {
                     start,
                     bytes: spec.bytes,
@@ -290,13 +302,20 @@ impl Ground<'_> {
                     write: spec.app_write,
                     mss: spec.transport.mss,
                 };
+                if let Some(pair) = endpoints.get(flow) {
+                    let reader = move || endpoints.receive(pair, clock, is_light, shared);
+                    named("receiver").spawn_scoped(scope, reader).map_err(refused)?;
+                    let writer = move || endpoints.send(pair, application, clock, is_light, shared);
+                    named("sender").spawn_scoped(scope, writer).map_err(refused)?;
+                }
+                let (Some(socket), Some(listener)) = (&senders[flow], &listeners[flow]) else { continue };
                 let reader = move || traffic::receive_all(flow, listener, clock, is_light, shared);
                 named("receiver").spawn_scoped(scope, reader).map_err(refused)?;
                 let writer = move || traffic::send_all(flow, socket, application, clock, is_light, shared);
                 named("sender").spawn_scoped(scope, writer).map_err(refused)?;
             }
             let note = |now| watch.note(now, scenario.duration, &shared.flows);
-            let has_failed = || emulator.is_finished() || programs.has_failed();
+            let has_failed = || emulator.is_finished() || programs.has_failed() || endpoints.has_failed();
             if !attend(scenario, senders, clock, bounds, note, has_failed) {
                 return Err(RunError::Cancelled);
             }
@@ -308,7 +327,8 @@ impl Ground<'_> {
             let sampled = sampler.join().map_err(|_| failed("sampler"))?;
             shared.is_over.store(true, Ordering::Relaxed);
             let seen = emulator.join().map_err(|_| failed("emulator"))??;
-            let counters = certificate::Counters::of(std::iter::once(hosts).chain(programs.hosts()));
+            let counters =
+                certificate::Counters::of(std::iter::once(hosts).chain(programs.hosts()).chain(endpoints.hosts()));
             Ok(Left { seen, sampled, counters, machine: [machine_before, certificate::Machine::now()] })
         })
     }

@@ -107,7 +107,7 @@ impl<'a> ProgramFlows<'a> {
     /// Their hosts, for the emulator.
     pub fn ends(&self) -> impl Iterator<Item = Ends<'_>> {
         let number = |flow: &ProgramFlow<'_>| u32::try_from(flow.number).unwrap_or(u32::MAX);
-        self.flows.iter().map(move |flow| Ends::new(&flow.hosts, Traffic::OfPrograms(number(flow))))
+        self.flows.iter().map(move |flow| Ends::new(&flow.hosts, Traffic::Programs(number(flow))))
     }
 
     /// Their hosts, in pairs.

@@ -2,15 +2,18 @@
 
 use crate::bpf::{self, Report, Reports};
 use crate::clock::Clock;
+use crate::endpoints::{EndpointFlow, EndpointFlows};
 use crate::limits::{Known, limit};
 use crate::sys;
 use crate::tcp_info::{BbrInfo, TcpInfo};
 use crate::{Shared, rights};
-use dumbbell_results::{FlowSample, Recorder};
+use dumbbell_network::add_sender;
+use dumbbell_results::{FlowCounts, FlowSample, Recorder};
 use dumbbell_scenario::{Flow, Scenario};
 use dumbbell_transport::Pacing;
 use dumbbell_units::{Duration, Time};
 use rustix::fd::OwnedFd;
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 /// Below the emulator's, above every ordinary thread's.
@@ -27,6 +30,8 @@ const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 pub struct Snapshot {
     pub info: TcpInfo,
     pub delivered_bytes: u64,
+    /// What a library's end has counted.
+    pub counts: Option<FlowCounts>,
 }
 
 /// What the sampler has seen.
@@ -47,6 +52,7 @@ pub struct Sampled {
 pub struct Sampler<'a> {
     scenario: &'a Scenario,
     sockets: &'a [Option<OwnedFd>],
+    endpoints: &'a EndpointFlows<'a>,
     clock: Clock,
     shared: &'a Shared,
     recorder: Recorder,
@@ -91,16 +97,21 @@ impl<'a> Sampler<'a> {
     pub fn new(
         scenario: &'a Scenario,
         sockets: &'a [Option<OwnedFd>],
+        endpoints: &'a EndpointFlows<'a>,
         clock: Clock,
         shared: &'a Shared,
         reports: Option<Reports>,
     ) -> Sampler<'a> {
         let insights: Vec<Insight> = scenario.flows.iter().map(Insight::of).collect();
         let interval = scenario.record.series.then_some(scenario.record.interval);
-        let names = insights.iter().map(|insight| insight.names());
+        let names = insights.iter().enumerate().map(|(flow, insight)| match endpoints.get(flow) {
+            Some(pair) => observables(pair),
+            None => insight.names().into_iter().map(Cow::Borrowed).collect(),
+        });
         Sampler {
             scenario,
             sockets,
+            endpoints,
             clock,
             shared,
             recorder: Recorder::new(interval, names),
@@ -164,7 +175,9 @@ impl<'a> Sampler<'a> {
     fn snapshot(&self) -> Vec<Snapshot> {
         let flows = self.sockets.iter().zip(&self.shared.flows);
         flows
-            .map(|(socket, state)| Snapshot {
+            .enumerate()
+            .map(|(flow, (socket, state))| Snapshot {
+                counts: self.endpoints.get(flow).map(EndpointFlow::counts),
                 info: socket.as_ref().and_then(|socket| TcpInfo::of(socket).ok()).unwrap_or_default(),
                 delivered_bytes: state.delivered_bytes.load(Ordering::Relaxed),
             })
@@ -179,9 +192,16 @@ impl<'a> Sampler<'a> {
             if !state.is_established.load(Ordering::Acquire) {
                 continue;
             }
+            let flow = &self.scenario.flows[index];
+            let is_full = flow.forward.iter().any(|&link| self.shared.full_links[link].load(Ordering::Relaxed));
             let Some(socket) = socket else {
                 let counted = state.counted();
                 let last = std::mem::replace(&mut self.last[index], counted);
+                if let Some(pair) = self.endpoints.get(index) {
+                    let sample = FlowSample { is_opaque: false, ..arrivals(counted, last, interval) };
+                    sample_endpoint(&mut self.recorder, (due, index), pair, sample, is_full);
+                    continue;
+                }
                 self.recorder.flow(due, index, arrivals(counted, last, interval), |values| values.fill(f64::NAN));
                 continue;
             };
@@ -192,8 +212,6 @@ impl<'a> Sampler<'a> {
             let counted = state.counted();
             let last = std::mem::replace(&mut self.last[index], counted);
             let before = std::mem::replace(&mut self.told[index], info);
-            let flow = &self.scenario.flows[index];
-            let is_full = flow.forward.iter().any(|&link| self.shared.full_links[link].load(Ordering::Relaxed));
             let is_paced = !mode.is_empty() || flow.transport.pacing == Pacing::On;
             let is_writing = state.is_writing.load(Ordering::Relaxed);
             let limit = limit(&Known { before: &before, info: &info, interval, mode, is_paced, is_writing, is_full });
@@ -219,6 +237,31 @@ impl<'a> Sampler<'a> {
         }
         self.shared.sampled_bytes.store(self.recorder.memory(), Ordering::Relaxed);
     }
+}
+
+/// What the controller of a library's end shows of itself.
+fn observables(pair: &EndpointFlow<'_>) -> Vec<Cow<'static, str>> {
+    pair.near().report().sending.map_or_else(Vec::new, |sending| sending.controller.observables())
+}
+
+/// Adds what a library's end knows to what is known of its flow.
+fn sample_endpoint(
+    recorder: &mut Recorder,
+    (due, index): (Time, usize),
+    pair: &EndpointFlow<'_>,
+    mut sample: FlowSample,
+    is_full: bool,
+) {
+    let end = pair.near();
+    let report = end.report();
+    let sent = report.sent.copied().unwrap_or_default();
+    (sample.sent, sample.retransmits) = (sent.sent_segments, sent.retransmitted_segments);
+    let Some(sending) = report.sending else { return recorder.flow(due, index, sample, |_| {}) };
+    sample.limited_by = sending.limit(due).on(is_full).name();
+    add_sender(&mut sample, &sending);
+    recorder.flow(due, index, sample, |values| {
+        sending.controller.observe(sending.view, sending.control, values);
+    });
 }
 
 /// What is known of a program: bytes that came to the receiver's host.

@@ -67,17 +67,20 @@ pub struct Flow {
 /// What the packets of a flow are.
 pub enum Packets {
     /// Those of a connection of our own.
-    OfConnection(Connection),
+    Connection(Connection),
     /// All that programs send.
-    OfPrograms(Conversations),
+    Programs(Conversations),
+    /// All that two ends in this process send; they tell the rest themselves.
+    Endpoints,
 }
 
 impl Packets {
     /// Bytes of memory held.
     pub fn memory(&self) -> u64 {
         match self {
-            Packets::OfConnection(connection) => connection.meter.memory(),
-            Packets::OfPrograms(conversations) => conversations.memory(),
+            Packets::Connection(connection) => connection.meter.memory(),
+            Packets::Programs(conversations) => conversations.memory(),
+            Packets::Endpoints => 0,
         }
     }
 }

@@ -6,8 +6,8 @@
 use crate::clock::hz;
 use crate::kernel::version;
 use crate::{FlowFault, RunError};
-use dumbbell_scenario::Scenario;
-use dumbbell_transport::{EcnUse, LossDetection, SendBufferSize, TransportConfig};
+use dumbbell_scenario::{Flow, Scenario};
+use dumbbell_transport::{EcnUse, LossDetection, Protocol, SendBufferSize, TransportConfig};
 use serde_json::{Map, Value};
 use std::fs;
 
@@ -59,7 +59,9 @@ impl Settings {
         if let Some(traffic) = scenario.traffic.first() {
             return Err(RunError::Traffic(traffic.flow().label.to_string()));
         }
-        let [first, others @ ..] = &scenario.flows[..] else { return Err(RunError::NoFlows) };
+        if scenario.flows.is_empty() {
+            return Err(RunError::NoFlows);
+        }
         if scenario.flows.len() > MAX_FLOWS {
             return Err(RunError::TooManyFlows(scenario.flows.len()));
         }
@@ -68,13 +70,17 @@ impl Settings {
             return Err(RunError::TooManyPrograms(programs));
         }
         for (flow, spec) in scenario.flows.iter().enumerate() {
-            if spec.cc.entry().origin().is_some() {
-                return Err(FlowFault::OwnAlgorithm.of(flow, spec.cc.name()));
+            if is_in_kernel(spec) {
+                if spec.cc.entry().origin().is_some() {
+                    return Err(FlowFault::OwnAlgorithm.of(flow, spec.cc.name()));
+                }
+                if let Some(key) = spec.cc.changed().keys().next() {
+                    return Err(FlowFault::Parameter(key.clone()).of(flow, spec.cc.name()));
+                }
+                refuse_foreign(flow, spec.cc.name(), &spec.transport)?;
+            } else if spec.transport.ecn.is_on() {
+                return Err(FlowFault::Transport("ecn".to_owned()).of(flow, spec.cc.name()));
             }
-            if let Some(key) = spec.cc.changed().keys().next() {
-                return Err(FlowFault::Parameter(key.clone()).of(flow, spec.cc.name()));
-            }
-            refuse_foreign(flow, spec.cc.name(), &spec.transport)?;
             if spec.read_schedule.is_some() {
                 return Err(FlowFault::SlowReader.of(flow, spec.cc.name()));
             }
@@ -85,8 +91,11 @@ impl Settings {
                 return Err(FlowFault::ChangingRate.of(flow, spec.cc.name()));
             }
         }
-        for (flow, spec) in (1..).zip(others) {
-            if let Some(key) = differing(&first.transport, &spec.transport).into_iter().next() {
+        let mut of_kernel = scenario.flows.iter().enumerate().filter(|(_, spec)| is_in_kernel(spec));
+        let plain = TransportConfig::default();
+        let config = of_kernel.next().map_or(&plain, |(_, first)| &first.transport);
+        for (flow, spec) in of_kernel {
+            if let Some(key) = differing(config, &spec.transport).into_iter().next() {
                 return Err(FlowFault::DifferentTransport(key).of(flow, spec.cc.name()));
             }
         }
@@ -96,11 +105,11 @@ impl Settings {
                 stray.name
             )));
         }
-        let config = &first.transport;
+        let longest = scenario.flows.iter().map(|flow| flow.transport.mss + flow.transport.header_bytes()).max();
         let mut sysctls = of_transport(config);
         sysctls.extend_from_slice(extra);
         Ok(Settings {
-            mtu: config.mss + config.header_bytes(),
+            mtu: longest.unwrap_or_default(),
             initial_cwnd: config.initial_cwnd,
             nodelay: config.nodelay,
             sysctls,
@@ -118,6 +127,11 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// Whether the kernel has the ends of a flow; otherwise they are a library's, in this process.
+fn is_in_kernel(flow: &Flow) -> bool {
+    !matches!(flow.transport.protocol, Protocol::Library(_))
 }
 
 /// The parameters of `transport` that a kernel can follow, beside sysctls.

@@ -71,7 +71,7 @@ pub fn shell(
     let hosts = [sender?, receiver?];
     let shared = Shared::new(network.flows.iter().map(|_| FlowShared::new()).collect(), network.links.len());
     let clock = Clock::starting_in(LEAD);
-    let ends = vec![Ends::new(&hosts, Traffic::OfPrograms(0))];
+    let ends = vec![Ends::new(&hosts, Traffic::Programs(0))];
     let emulator = Emulator::new(&network, ends, settings.mtu, clock, &shared, bounds.max_memory)?;
     let emulator = if wants_log { emulator.logging() } else { emulator };
     let begin = clock.now();

@@ -1,6 +1,7 @@
 //! What was seen of a run, as the rows that result tables are made of.
 
 use crate::certificate::{Certificate, FlowNotes};
+use crate::endpoints::{EndpointFlow, EndpointFlows};
 use crate::kernel::release;
 use crate::sampler::{Sampled, Snapshot};
 use crate::seen::{Counts, Seen};
@@ -16,6 +17,7 @@ use std::sync::atomic::Ordering;
 pub fn output(
     scenario: &Scenario,
     shared: &Shared,
+    endpoints: &EndpointFlows<'_>,
     seen: Seen,
     sampled: Sampled,
     certificate: Certificate,
@@ -39,7 +41,7 @@ pub fn output(
         total: counts(spec, &flow.total, total),
         wire_bytes: flow.wire_bytes,
         wire_bytes_total: flow.wire_bytes_total,
-        rtt: flow.rtt,
+        rtt: endpoints.get(number as usize).map_or(flow.rtt, EndpointFlow::rtt),
         one_way_delays: flow.one_way_delays,
         finished_at: flow.finished_at.or_else(|| completed(&shared.flows[number as usize])),
         streams: None,
@@ -75,6 +77,9 @@ fn algorithm(flow: &Flow) -> String {
     if flow.program.is_some() {
         return name.to_owned();
     }
+    if !flow.transport.protocol.is_tcp() {
+        return flow.cc.exact_name().to_owned();
+    }
     let version = if name == "bbr" { "bbr1" } else { name };
     let whose = if flow.is_bpf { "-bpf" } else { "" };
     format!("{version}{whose}-linux-{}", release())
@@ -101,7 +106,16 @@ const UNKNOWN_COUNTS: FlowCounts = FlowCounts {
 };
 
 /// What the emulator counted and what the kernel tells, up to the same instant.
-fn counts(flow: &Flow, seen: &Counts, Snapshot { info, delivered_bytes }: &Snapshot) -> FlowCounts {
+fn counts(flow: &Flow, seen: &Counts, Snapshot { info, delivered_bytes, counts }: &Snapshot) -> FlowCounts {
+    if let Some(counts) = *counts {
+        return FlowCounts {
+            network_drops: seen.drops,
+            acks: seen.acks,
+            arrived: seen.arrived,
+            delivered_bytes: *delivered_bytes,
+            ..counts
+        };
+    }
     if flow.program.is_some() {
         return FlowCounts {
             sent: seen.sent,

@@ -32,7 +32,7 @@ pub struct Promptness {
 }
 
 impl Promptness {
-    fn add(&self, late: Duration) {
+    pub fn add(&self, late: Duration) {
         if let Ok(mut histogram) = self.late.lock() {
             histogram.add(late.as_nanos());
         }
@@ -62,7 +62,7 @@ pub struct Application {
 
 /// Lets the calling thread run soon after it wakes up, as far as it may, and drops the rights that this takes. What is
 /// left of lateness the certificate shows.
-fn be_prompt(is_light: bool) {
+pub fn be_prompt(is_light: bool) {
     let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
     if !is_light || sys::schedule_first(PRIORITY).is_err() {
         let _ = sys::schedule_soon();

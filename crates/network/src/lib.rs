@@ -8,12 +8,14 @@ mod calendar;
 mod link_watch;
 pub mod report;
 mod routes;
+mod sender_sample;
 mod wiring;
 
 pub use agenda::{Agenda, BusyAgenda, Moment};
 pub use calendar::{Calendar, Place};
 pub use link_watch::LinkWatch;
 pub use routes::{DelayLegs, Entry, Hop, Route, Routes, WayError};
+pub use sender_sample::add_sender;
 pub use wiring::{
     assign, controller_stream, for_each_link, media, slowest_link, slowest_rate, source_stream, spawned_stream,
     start_of, start_stream, wire,

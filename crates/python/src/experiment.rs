@@ -589,9 +589,7 @@ fn run_error(error: dumbbell_sim::RunError) -> PyErr {
         | Error::Series(_)
         | Error::Controller { .. }
         | Error::Connection { .. }
-        | Error::Program { .. } => {
-            RunError::new_err(error.to_string())
-        }
+        | Error::Program { .. } => RunError::new_err(error.to_string()),
         Error::Way(_) | Error::NoSuchLink(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

@@ -70,6 +70,8 @@ pub struct Governor {
     /// When the first round-trip time was measured, in microseconds. Packets that left before belong to the handshake,
     /// and no controller hears of them.
     established_us: Option<u64>,
+    /// The first packet behind the handshake has left.
+    has_begun: bool,
     next_number: u64,
     largest_acked: Option<u64>,
     ack: Ack,
@@ -131,6 +133,7 @@ impl Governor {
             bytes_in_flight: 0,
             clock: Jiffies::new(view.hz),
             established_us: None,
+            has_begun: false,
             next_number: 0,
             largest_acked: None,
             ack: Ack::default(),
@@ -225,8 +228,10 @@ impl Governor {
     pub fn sent(&mut self, now: Time, bytes: u16, number: u64) {
         self.settle();
         self.advance(now);
-        if self.view.packets_out == 0 {
-            if self.established_us.is_some() {
+        let is_first = self.established_us.is_some() && !self.has_begun;
+        self.has_begun |= is_first;
+        if self.view.packets_out == 0 || is_first {
+            if self.has_begun {
                 self.controller.event(&self.view, &mut self.control, Event::TxStart);
             }
             self.rate.restart(self.view.mstamp_us, self.view.delivered);

@@ -2,12 +2,11 @@
 
 use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
-use dumbbell_cc::{CaState, Control, RateSample, View};
-use dumbbell_network::{Entry, LinkWatch};
+use dumbbell_network::{Entry, LinkWatch, add_sender};
 use dumbbell_path::Media;
 use dumbbell_results::{DatagramSummary, FlowSample, FlowSummary, Recorder};
 use dumbbell_scenario::{Flow as Spec, Scenario};
-use dumbbell_transport::{Limit, Sending};
+use dumbbell_transport::Limit;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
@@ -72,41 +71,6 @@ fn counted(flow: &mut Flow, interval: Duration) -> FlowSample {
         rtt_us: rtt.and_then(|rtt| i64::try_from(rtt.as_micros()).ok()),
         limited_by: Limit::Application.name(),
         ..FlowSample::default()
-    }
-}
-
-/// Adds to the sample of a flow what its sender knows.
-#[inline]
-fn add_sender(to: &mut FlowSample, sending: &Sending<'_>) {
-    let Sending { view, control, controller, sample, .. } = sending;
-    to.cwnd = control.cwnd;
-    to.ssthresh = Some(control.ssthresh).filter(|&ssthresh| ssthresh < Control::INFINITE_SSTHRESH);
-    to.inflight = view.in_flight();
-    to.pacing_rate = control.pacing_rate;
-    to.srtt_us_x8 = view.srtt_us_x8;
-    to.rtt_us = Some(sample.rtt_us).filter(|&rtt_us| rtt_us >= 0);
-    to.min_rtt_us = Some(view.min_rtt_us).filter(|&rtt_us| rtt_us != View::UNKNOWN_RTT);
-    to.delivery_mbps = (sample.delivered >= 0 && sample.interval_us > 0).then(|| delivery_mbps(sample, view));
-    to.delivered = view.delivered;
-    to.lost = Some(view.lost);
-    to.sacked_out = view.sacked_out;
-    to.packets_out = view.packets_out;
-    to.ca_state = state_name(view.ca_state);
-    to.mode = controller.mode();
-}
-
-fn delivery_mbps(sample: &RateSample, view: &View) -> f64 {
-    let mss_bits = f64::from(view.mss) * 8.0;
-    f64::from(sample.delivered) * mss_bits / sample.interval_us as f64
-}
-
-fn state_name(state: CaState) -> &'static str {
-    match state {
-        CaState::Open => "open",
-        CaState::Disorder => "disorder",
-        CaState::Cwr => "cwr",
-        CaState::Recovery => "recovery",
-        CaState::Loss => "loss",
     }
 }
 

@@ -91,7 +91,7 @@ impl OwnAlgorithms {
     /// do without ours, so that only senders report.
     pub fn kernel_names<'a>(&'a self, scenario: &'a Scenario, side: Side) -> Vec<Option<&'a str>> {
         let name = |flow: &'a Flow| {
-            if flow.program.is_some() {
+            if flow.program.is_some() || !flow.transport.protocol.is_tcp() {
                 return None;
             }
             let name = flow.cc.name();
