@@ -175,11 +175,12 @@ impl FlowShared {
     }
 }
 
-/// Runs a scenario on the kernel's TCP, in real time. `sysctls` are set in both namespaces, after those that follow
-/// from the scenario.
+/// Runs a scenario on the kernel's TCP, and with the programs that its flows name, in real time. `sysctls` are set in
+/// all namespaces, after those that follow from the scenario.
 ///
 /// # Errors
-/// The kernel cannot do what the scenario asks for, the machine forbids what is needed, or the run was cancelled.
+/// The kernel cannot do what the scenario asks for, the machine forbids what is needed, a program may not run or has
+/// failed, or the run was cancelled.
 pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Result<RunOutput, RunError> {
     run_watched(scenario, sysctls, bounds, &Watch::default())
 }

@@ -85,27 +85,8 @@ fn algorithm(flow: &Flow) -> String {
     format!("{version}{whose}-linux-{}", release())
 }
 
-/// What is not known of programs.
-const UNKNOWN_COUNTS: FlowCounts = FlowCounts {
-    sent: UNKNOWN,
-    retransmits: UNKNOWN,
-    lost: UNKNOWN,
-    network_drops: UNKNOWN,
-    rtos: UNKNOWN,
-    spurious_losses: UNKNOWN,
-    probes: UNKNOWN,
-    undos: UNKNOWN,
-    duplicates: UNKNOWN,
-    acks: UNKNOWN,
-    arrived: UNKNOWN,
-    delivered_bytes: UNKNOWN,
-    sent_bytes: UNKNOWN,
-    frames: UNKNOWN,
-    late_frames: UNKNOWN,
-    lost_frames: UNKNOWN,
-};
-
-/// What the emulator counted and what the kernel tells, up to the same instant.
+/// What the emulator counted and what the kernel tells, up to the same instant. Of a program the kernel tells nothing, and
+/// the ends of a library have told it themselves.
 fn counts(flow: &Flow, seen: &Counts, Snapshot { info, delivered_bytes, counts }: &Snapshot) -> FlowCounts {
     if let Some(counts) = *counts {
         return FlowCounts {
@@ -122,7 +103,7 @@ fn counts(flow: &Flow, seen: &Counts, Snapshot { info, delivered_bytes, counts }
             network_drops: seen.drops,
             arrived: seen.arrived,
             delivered_bytes: *delivered_bytes,
-            ..UNKNOWN_COUNTS
+            ..FlowCounts::UNKNOWN
         };
     }
     FlowCounts {

@@ -34,6 +34,26 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
+    /// Nothing is known.
+    pub const UNKNOWN: FlowCounts = FlowCounts {
+        sent: UNKNOWN,
+        retransmits: UNKNOWN,
+        lost: UNKNOWN,
+        network_drops: UNKNOWN,
+        rtos: UNKNOWN,
+        spurious_losses: UNKNOWN,
+        probes: UNKNOWN,
+        undos: UNKNOWN,
+        duplicates: UNKNOWN,
+        acks: UNKNOWN,
+        arrived: UNKNOWN,
+        delivered_bytes: UNKNOWN,
+        sent_bytes: UNKNOWN,
+        frames: UNKNOWN,
+        late_frames: UNKNOWN,
+        lost_frames: UNKNOWN,
+    };
+
     /// Both together; unknown where either is.
     pub fn plus(self, other: FlowCounts) -> FlowCounts {
         let both = |one: u64, other: u64| if one == UNKNOWN || other == UNKNOWN { UNKNOWN } else { one + other };
