@@ -6,10 +6,10 @@ import sys
 import threading
 
 from dumbbell import _core, experiment
-from dumbbell.grounds import ALLOWED, PROGRAM_FAILED
+from dumbbell.grounds import ALLOWED, FORBIDDEN, PROGRAM_FAILED
 
 
-def work(task: str, target: str, max_memory: str, programs: str, *sysctls: str) -> None:
+def work(task: str, target: str, max_memory: str, programs: str = FORBIDDEN, *sysctls: str) -> None:
     """Runs the experiment in the file ``task`` and writes its result to the directory ``target``."""
     # Before anything starts a thread, as Polars does.
     _core.become_root_of_own_namespace()
