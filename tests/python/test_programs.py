@@ -145,6 +145,26 @@ def test_a_download_fills_the_path_and_what_nobody_sees_is_null(scripts: Mapping
 
 
 @pytest.mark.real_time
+@pytest.mark.parametrize("chosen", [None, "reno"])
+def test_the_certificate_names_the_algorithm_of_tcp_sockets(tmp_path: Path, chosen: str | None) -> None:
+    asks = tmp_path / "asks.py"
+    asks.write_text(RECEIVES + "print(connection.getsockopt(6, 13, 16).rstrip(bytes(1)).decode())\n", encoding="utf-8")
+    sends = tmp_path / "sends.py"
+    sends.write_text(SENDS, encoding="utf-8")
+    program = {
+        "server": f"{PYTHON} {sends} {{server}} {{port}} 1000",
+        "client": f"{PYTHON} {asks} {{server}} {{port}}",
+    }
+    sysctl = {} if chosen is None else {"net.ipv4.tcp_congestion_control": chosen}
+    result = run(scenario(program, duration="2s", warmup="0s"), allow_programs=True, sysctl=sysctl)
+    assert result.meta.certificate is not None
+    notes = result.meta.certificate["flows"][0]
+    default = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text("utf-8").strip()
+    # TCP_CONGESTION of its connection.
+    assert notes["client"]["said"] == [notes["default_algorithm"]] == [chosen or default]
+
+
+@pytest.mark.real_time
 def test_an_upload_goes_over_the_described_direction_too(scripts: Mapping[str, str]) -> None:
     def holds(result: db.Result) -> None:
         assert first(result)["goodput_mbps"] == pytest.approx(10 * 1448 / 1500, rel=0.02)

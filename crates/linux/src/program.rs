@@ -38,6 +38,8 @@ const KEPT_LINES: usize = 12;
 const ENDING: Duration = Duration::from_millis(2);
 /// Two programs end together if one is noticed so soon after the other.
 const ENDING_TOGETHER: Duration = Duration::from_millis(250);
+/// Where a namespace says what its TCP sockets begin with.
+const DEFAULT_ALGORITHM: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// The state of a TCP socket that listens, in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
@@ -62,6 +64,8 @@ pub struct ProgramNotes {
     pub server: EndNotes,
     /// The one that connected.
     pub client: EndNotes,
+    /// The algorithm of their TCP sockets where they do not choose another.
+    pub default_algorithm: String,
 }
 
 /// What is known of a program when the run is over.
@@ -172,6 +176,9 @@ impl<'a> ProgramFlows<'a> {
             Ok(end) => end,
             Err(error) => return self.fail(flow, error),
         };
+        // That of the machine, unless somebody has set it; this thread is at one of their hosts.
+        let algorithm = fs::read_to_string(DEFAULT_ALGORITHM).unwrap_or_default();
+        locked(&flow.notes).default_algorithm = algorithm.trim().to_owned();
         let port = flow.program.server.has(Placeholder::Port).then(|| flow.port());
         let begin = Instant::now();
         loop {
