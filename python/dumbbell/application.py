@@ -22,6 +22,7 @@ from dumbbell.commands import (
     new,
     pages,
     plot,
+    qlog,
     reproduce,
     run,
     score,
@@ -67,6 +68,7 @@ app.command(epilog=compare.EXAMPLES)(compare.compare)
 app.command(epilog=plot.EXAMPLES)(plot.plot)
 app.command(epilog=animate.EXAMPLES)(animate.animate)
 app.command(epilog=extract.EXAMPLES)(extract.extract)
+app.command(epilog=qlog.EXAMPLES)(qlog.qlog)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
 app.command(epilog=score.EXAMPLES)(score.score)
 app.command(epilog=adversary.EXAMPLES)(adversary.adversary)

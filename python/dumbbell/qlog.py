@@ -1,16 +1,15 @@
 """Time series as qlog, which viewers of QUIC read: a file a connection, whatever the ground and the transport.
 
 qlog's version 0.3, as a sequence of JSON texts (RFC 7464), is what qvis and qlog-dancer read
-(draft-ietf-quic-qlog-main-schema-03, draft-ietf-quic-qlog-quic-events-02). An event is written where a sample differs from the
-one before, with what differs. Packets are not in it, because a result does not keep them.
+(draft-ietf-quic-qlog-main-schema-03, draft-ietf-quic-qlog-quic-events-02). An event is written where a sample differs
+from the one before, with what differs. Packets are not in it, because a result does not keep them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core
@@ -27,43 +26,35 @@ Event = dict[str, Any]
 Row = Mapping[str, Any]
 
 
-def names(result: Result) -> list[str]:
-    """A file for each flow, in their order."""
-    labels = (re.sub(r"[^\w.-]+", "-", str(row["label"])) for row in result.flows.rows())
-    return [f"{number}-{label}{ENDING}" for number, label in enumerate(labels)]
-
-
-def write(result: Result, folder: Path) -> list[Path]:
-    """Writes a file for each flow whose sender can be looked into, and returns their paths.
+def files(result: Result) -> dict[str, str]:
+    """A file for each flow whose sender can be looked into: its name, and what is in it.
 
     Raises:
-        ValueError: no flow has a time series of its sender.
+        ValueError: there is no such flow.
     """
     experiment = json.loads(_core.toml_as_json(result.scenario_toml))
     series = result.series.to_polars()
-    written = []
-    for (number, name), flow in zip(enumerate(names(result)), experiment["flows"], strict=True):
-        rows = series.filter(series["flow"] == number).rows(named=True)
-        rows = [row for row in rows if row["cwnd"] is not None]
-        if not rows:
-            continue
-        transport = flow.get("transport", {})
-        head = _head(result, flow["label"], transport.get("protocol", "tcp"))
-        texts = (json.dumps(text) for text in (head, *events(rows, transport.get("mss", 1448))))
-        path = folder / name
-        path.write_text("".join(f"{SEPARATOR}{text}\n" for text in texts), encoding="utf-8")
-        written.append(path)
-    if not written:
-        raise ValueError("no flow has a time series of its sender; `record.series = true` keeps them, where the ground tells")
-    return written
+    found = {}
+    for number, flow in enumerate(experiment["flows"]):
+        rows = series.filter((series["flow"] == number) & series["cwnd"].is_not_null()).rows(named=True)
+        if rows:
+            label = re.sub(r"[^\w.-]+", "-", flow["label"])
+            transport = flow.get("transport", {})
+            head = _head(result, flow["label"], transport.get("protocol", "tcp"))
+            texts = (json.dumps(text) for text in (head, *events(rows, transport.get("mss", 1448))))
+            found[f"{number}-{label}{ENDING}"] = "".join(f"{SEPARATOR}{text}\n" for text in texts)
+    if not found:
+        raise ValueError("no flow has time series of its sender, which `record.series` keeps where the ground tells")
+    return found
 
 
 def _head(result: Result, label: str, protocol: str) -> Event:
+    meta = result.meta
     return {
         "qlog_version": VERSION,
         "qlog_format": "JSON-SEQ",
         "title": f"{label}, {result.scenario_name}",
-        "description": f"Dumbbell {result.meta.version}, content hash {result.meta.content_hash}, seed {result.meta.seed}",
+        "description": f"Dumbbell {meta.version}, content hash {meta.content_hash}, seed {meta.seed}",
         "trace": {
             "vantage_point": {"type": "client", "name": "the sender of data"},
             "common_fields": {
@@ -75,8 +66,8 @@ def _head(result: Result, label: str, protocol: str) -> Event:
     }
 
 
-def events(rows: list[Row], mss: int) -> Iterator[Event]:
-    """What changes from sample to sample; times in milliseconds, sizes in bytes, rates in bits a second."""
+def events(rows: Sequence[Row], mss: int) -> Iterator[Event]:
+    """What changes from sample to sample: times in milliseconds, sizes in bytes, rates in bits a second."""
     known: dict[str, Any] = {}
     state = None
     for row in rows:
@@ -88,7 +79,7 @@ def events(rows: list[Row], mss: int) -> Iterator[Event]:
             yield {"time": now_ms, "name": "recovery:metrics_updated", "data": changed}
         following = _state(row)
         if following != state:
-            old = {} if state is None else {"old": state}
+            old: Event = {} if state is None else {"old": state}
             yield {"time": now_ms, "name": "recovery:congestion_state_updated", "data": {**old, "new": following}}
             state = following
 
@@ -100,13 +91,13 @@ def _metrics(row: Row, mss: int) -> dict[str, float | None]:
 
     return {
         "min_rtt": times("min_rtt_ms", 1),
-        "smoothed_rtt": times("srtt_ms", 1),
+        "smoothed_rtt": times("srtt_ms", 1) or None,
         "latest_rtt": times("rtt_ms", 1),
         "congestion_window": times("cwnd", mss),
         "bytes_in_flight": times("inflight", mss),
         "packets_in_flight": times("inflight", 1),
         "ssthresh": times("ssthresh", mss),
-        "pacing_rate": times("pacing_mbps", 1e6),
+        "pacing_rate": times("pacing_mbps", 1e6) or None,
     }
 
 

@@ -53,6 +53,7 @@ PLAIN = (
     ["compare", "bbr", "cubic", "--duration", "1s", "--loss", "0%,1%"],
     ["compare", "./result", "./result"],
     ["extract", "sweep", "0", "--out", "point"],
+    ["qlog", "result", "--out", "qlog"],
     ["explain", "two-flows.toml"],
     ["cc", "list"],
     ["cc", "show", "bbr"],
