@@ -69,8 +69,10 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
 /// Up to this rate the threads of applications have real-time priority: they take a few per cent of a core. A real-time
 /// thread that kept a core busy would be stopped by the kernel every now and then.
 const LIGHT_BITS_PER_SEC: u64 = 200_000_000;
-/// What the emulator and the flows' threads need of a stack.
+/// What the emulator and the threads of the kernel's flows need of a stack.
 const STACK_BYTES: usize = 256 << 10;
+/// What a library and its controller may need, which can be anybody's code.
+const LIBRARY_STACK_BYTES: usize = 8 << 20;
 
 /// What a run may take, and how it is stopped.
 pub struct Bounds<'a> {
@@ -305,9 +307,10 @@ impl Ground<'_> {
                 };
                 if let Some(pair) = endpoints.get(flow) {
                     let reader = move || endpoints.receive(pair, clock, is_light, shared);
-                    named("receiver").spawn_scoped(scope, reader).map_err(refused)?;
+                    let large = |name| named(name).stack_size(LIBRARY_STACK_BYTES);
+                    large("receiver").spawn_scoped(scope, reader).map_err(refused)?;
                     let writer = move || endpoints.send(pair, application, clock, is_light, shared);
-                    named("sender").spawn_scoped(scope, writer).map_err(refused)?;
+                    large("sender").spawn_scoped(scope, writer).map_err(refused)?;
                 }
                 let (Some(socket), Some(listener)) = (&senders[flow], &listeners[flow]) else { continue };
                 let reader = move || traffic::receive_all(flow, listener, clock, is_light, shared);
