@@ -152,6 +152,8 @@ def prepare(into: Path, live: Path = LIVE) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(written(path))
     shutil.copy(ROOT / HERE / "api.md", into / "reference/api.md")
+    for name in ["site.css", "site.js"]:
+        shutil.copy(ROOT / HERE / name, into / name)
     if live.exists():
         (into / "live").mkdir()
         shutil.copy(live, into / "live/index.html")

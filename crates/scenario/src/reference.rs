@@ -215,7 +215,7 @@ fn kind_section<T: 'static, C: 'static>(kind: &Kind<T, C>) -> String {
 fn traffic() -> String {
     let mut text = preface("Kinds of traffic", "traffic");
     text.push_str(
-        "Flows that come and go. [Every kind](scenario.md#traffic) has the keys of its flows besides: controller, way, start\n\
+        "## Kinds\n\nFlows that come and go. [Every kind](scenario.md#traffic) has the keys of its flows besides: controller, way, start\n\
          and stop.\n\n",
     );
     text.push_str(&kinds(dumbbell_traffic::catalog()));
