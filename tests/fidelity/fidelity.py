@@ -35,8 +35,6 @@ from dumbbell import _core
 
 DEFAULT_TRUTH = Path(__file__).parents[2].parent / "shared" / "groundtruth"
 #: Ticks per second of each kernel's coarse clock.
-PATCHED = {"linux-6.12-bbr3": {"in_flight_by_buffer": True}}
-"""What a kernel's TCP does that the main line's does not."""
 HZ = {"linux-6.18": 250, "linux-6.12-bbr3": 250, "linux-7.2-uml": 100}
 #: The versions of BBR that a kernel has judged: with random loss their goodput is held to 3 %.
 BBRS = ("bbr", "bbr3")
@@ -186,7 +184,6 @@ def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Compariso
         spec = own.with_hz(experiment, HZ[truth.name])
         for flow in spec["flows"]:
             flow.setdefault("start_jitter", "10ms")
-            flow["transport"] |= PATCHED.get(truth.name, {})
         runs = [run.flows.to_polars() for run in dumbbell.sweep(spec, repeat=args.seeds, progress=False)]
         theirs = recorded.filter(pl.col("case") == case)
         total, total_kernel = _sum_of_medians(pl.concat(runs)), _sum_of_medians(theirs)

@@ -97,11 +97,15 @@ pub struct Needs {
     /// Over QUIC a reduction is proportional (RFC 6937) in bytes, with packets of at most so many; 0: the sender is
     /// silent until the reduced window is not full any more. TCP's is always proportional.
     pub proportional: u32,
+    /// [`LostPacket::tx_in_flight`] and that of rate samples are counted by the kernel's buffers, as in the kernel that it
+    /// comes from. TCP only, and only where SACK takes a burst apart.
+    pub in_flight_by_buffer: bool,
 }
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Needs = Needs { reductions: false, timestamps: false, marks: false, proportional: 0 };
+    pub const NONE: Needs =
+        Needs { reductions: false, timestamps: false, marks: false, proportional: 0, in_flight_by_buffer: false };
 }
 
 /// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].

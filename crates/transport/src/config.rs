@@ -5,7 +5,7 @@ use crate::probe::ProbeConfig;
 use crate::protocol::Protocol;
 use crate::quic::QuicConfig;
 use crate::real_time::RealTimeConfig;
-use crate::{EcnUse, SendBufferSize};
+use crate::{EcnUse, InFlightByBuffer, SendBufferSize};
 use dumbbell_parameters::{Parameter, Problem, check, declared};
 use dumbbell_units::{Bytes, Duration, as_bytes};
 use schemars::JsonSchema;
@@ -115,11 +115,12 @@ pub struct TransportConfig {
     /// Which round-trip time the controller is shown.
     #[schemars(extend("x-source" = "struct rate_sample: rtt_us"))]
     pub controller_rtt: ControllerRtt,
-    /// Segments that SACK moves out of one of the kernel's buffers count as sent with the amount in flight of the whole
-    /// buffer, and those that stay with so many less, as in the kernel with BBR v3's patches. Otherwise each segment has
-    /// its own amount. BBR v2 and v3 judge losses by it.
+    /// How the amount in flight when a segment left is counted, by which BBR v2 and v3 judge losses. By buffers: segments
+    /// that SACK moves out of one of the kernel's buffers have the amount of the whole buffer, and those that stay so
+    /// many less. Otherwise each segment has its own amount. `"auto"` is by buffers for controllers of the kernel that
+    /// does so (`bbr3`). TCP only.
     #[schemars(extend("x-source" = "tcp_shifted_skb: tx.in_flight, of the public port of BBR v3 to Linux 6.12"))]
-    pub in_flight_by_buffer: bool,
+    pub in_flight_by_buffer: InFlightByBuffer,
     /// What round-trip times are measured from.
     #[schemars(extend("x-source" = "tcp_ack_update_rtt"))]
     pub rtt_samples: RttSamples,
@@ -368,7 +369,7 @@ impl Default for TransportConfig {
             rescue: Rescue::Off,
             delivery_rate: DeliveryRate::Linux,
             controller_rtt: ControllerRtt::Last,
-            in_flight_by_buffer: false,
+            in_flight_by_buffer: InFlightByBuffer::Auto,
             rtt_samples: RttSamples::Linux,
             timestamps: true,
             sack: true,

@@ -10,6 +10,7 @@
 mod config;
 mod ecn;
 mod endpoint;
+mod in_flight;
 pub mod library;
 mod limit;
 pub mod probe;
@@ -31,6 +32,7 @@ pub use config::{
 pub use dumbbell_recovery::timestamp::Timestamp;
 pub use ecn::EcnUse;
 pub use endpoint::{Act, Arrival, Datagram, Endpoint, FrameCounts, Handshake, News, Report, Sending, Steer};
+pub use in_flight::InFlightByBuffer;
 pub use limit::{Held, Limit};
 pub use protocol::Protocol;
 pub use receiver::{Answer, EcnEcho, EvenRun, Horizon, Receiver, ReceiverStats, SteadyAcks};

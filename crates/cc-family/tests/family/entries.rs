@@ -136,3 +136,13 @@ fn a_rule_of_one_stack_can_be_taken_into_another() {
     let (_, message) = error("tsunami", json!({ "recovry": "ns3" }));
     assert!(message.contains("did you mean `recovery`"), "{message}");
 }
+
+#[test]
+fn only_the_controller_of_bbr3s_kernel_asks_for_its_count_of_what_is_in_flight() {
+    let asks = |entry: &&Entry| {
+        let controller = catalog().build(entry.name(), &Map::new(), Rng::new(0)).unwrap();
+        controller.needs().in_flight_by_buffer
+    };
+    let names: Vec<&str> = catalog().entries().filter(asks).map(Entry::name).collect();
+    assert_eq!(names, ["bbr3"]);
+}

@@ -53,7 +53,7 @@ pub use snapshot::Snapshot;
 use crate::estimators::{BW_UNIT, has_rate};
 use dumbbell_cc_contract::parameters::Gain;
 use dumbbell_cc_contract::{
-    Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View,
+    Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, Needs, RateSample, View,
 };
 use dumbbell_units::Rng;
 use model::UNSET;
@@ -99,6 +99,10 @@ impl Controller for Bbr2 {
 
     fn hooks(&self) -> Hooks {
         Hooks { packet_lost: true, min_tso_segs: true, ..Hooks::NONE }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { in_flight_by_buffer: self.parameters.in_flight_by_buffer, ..Needs::NONE }
     }
 
     fn wants_pacing(&self) -> bool {

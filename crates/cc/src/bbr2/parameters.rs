@@ -158,6 +158,10 @@ pub struct Parameters {
     /// Decide with every lost packet at which packet of its flight the loss became too high.
     #[schemars(extend("x-source" = "bbr_skb_marked_lost; not in QUIC"))]
     pub lost_packet_test: bool,
+    /// What was in flight when a packet left, by which losses are judged, is counted by the buffers of the kernel that
+    /// the algorithm comes from, unless `transport.in_flight_by_buffer` says otherwise. TCP only.
+    #[schemars(extend("x-source" = "v3: tcp_shifted_skb, tx.in_flight; v2: not recorded; not in the drafts, not in QUIC"))]
+    pub in_flight_by_buffer: bool,
     /// Decide with every ACK's sample whether the loss became too high.
     #[schemars(extend("x-source" = "bbr_adapt_upper_bounds: bbr_is_inflight_too_high; not in draft-ietf-ccwg-bbr"))]
     pub sample_test: bool,
@@ -457,6 +461,7 @@ impl Default for Parameters {
             loss_count: LossCount::SinceSent,
             loss_min_events: 0,
             lost_packet_test: true,
+            in_flight_by_buffer: false,
             sample_test: true,
             tlp_repair_counts: false,
             beta: Gain::new(76),

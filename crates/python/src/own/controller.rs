@@ -350,12 +350,7 @@ impl Controller for PythonController {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            reductions: self.has(Hook::BeginsReduction),
-            timestamps: self.has(Hook::AckTimestamps),
-            marks: false,
-            proportional: 0,
-        }
+        Needs { reductions: self.has(Hook::BeginsReduction), timestamps: self.has(Hook::AckTimestamps), ..Needs::NONE }
     }
 
     fn wants_pacing(&self) -> bool {

@@ -595,6 +595,17 @@ fn an_explanation_says_values_in_words_and_marks_defaults() {
 }
 
 #[test]
+fn the_resolved_form_keeps_who_decides_how_what_is_in_flight_is_counted() {
+    for value in ["\"auto\"", "true", "false"] {
+        let text = format!("{MINIMAL}[transport]\nin_flight_by_buffer = {value}\n");
+        let resolved = load(&text).points()[0].resolved_toml();
+        assert!(resolved.contains(&format!("in_flight_by_buffer = {value}")), "{resolved}");
+        assert_eq!(load(&resolved).points()[0].resolved_toml(), resolved);
+    }
+    assert!(load(MINIMAL).points()[0].resolved_toml().contains("in_flight_by_buffer = \"auto\""));
+}
+
+#[test]
 fn every_example_is_valid_and_comes_back_from_its_resolved_form() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut count = 0;

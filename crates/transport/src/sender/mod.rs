@@ -149,9 +149,10 @@ impl Sender {
     pub fn new(config: Arc<TransportConfig>, controller: Box<dyn Controller>) -> Sender {
         let (view, control) = assembly::connection(&config, &*controller);
         let full_control = controller.full_control();
+        let wanted = controller.needs();
         Sender {
             may_predict: true,
-            needs: controller.needs(),
+            needs: Needs { in_flight_by_buffer: config.in_flight_by_buffer.is_on(wanted), ..wanted },
             full_control,
             hooks: controller.hooks(),
             established: false,

@@ -114,7 +114,7 @@ impl Sender {
         let end = block.end.min(self.board.nxt());
         let mut from = start;
         while let Some(seq) = self.board.next_unsacked(from, end) {
-            if self.config.in_flight_by_buffer {
+            if self.needs.in_flight_by_buffer {
                 self.shift_in_flight(seq, end);
             }
             from = self.sacktag_run(seq, end, news, tagged);

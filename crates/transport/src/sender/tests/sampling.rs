@@ -3,7 +3,9 @@
 //! The handshake counts as one delivered packet, so `prior_delivered` of a first flight is 1.
 
 use super::harness::*;
-use crate::{Ack, Completion, EcnUse, Pacing, Segment, Timestamp, TransportConfig};
+use crate::sender::Sender;
+use crate::{Ack, Completion, EcnUse, Handshake, InFlightByBuffer, Pacing, Segment, Timestamp, TransportConfig};
+use dumbbell_cc_contract::{Control, Controller, Needs, View};
 use dumbbell_recovery::scoreboard::flag;
 use dumbbell_units::{Duration, Time};
 
@@ -382,22 +384,55 @@ fn new_data_that_leaves_behind_a_retransmission_measures_its_whole_round_trip() 
     assert_eq!([again.us(), new.us()], [at(150).as_micros(); 2]);
 }
 
-#[test]
-fn what_sack_moves_out_of_a_buffer_has_the_whole_buffers_amount_in_flight_and_the_rest_so_much_less() {
-    let mut script = Scripted::new(TransportConfig { in_flight_by_buffer: true, ..every() }, 8, 4);
+/// Keeps its window, and comes from a kernel that counts what is in flight by its buffers, or from another.
+struct Counted(bool);
+
+impl Controller for Counted {
+    fn algorithm(&self) -> &'static str {
+        "counted"
+    }
+
+    fn init(&mut self, _view: &View, control: &mut Control) {
+        control.cwnd = 8;
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { in_flight_by_buffer: self.0, ..Needs::NONE }
+    }
+
+    fn ssthresh(&mut self, _view: &View, _control: &Control) -> u32 {
+        4
+    }
+}
+
+/// What was in flight with the packets that SACK reports one by one from the third one on, and then two together.
+fn in_flight_of_what_sack_takes_apart(by_buffer: InFlightByBuffer, kernel_counts_buffers: bool) -> [u32; 5] {
+    let config = TransportConfig { in_flight_by_buffer: by_buffer, ..every() };
+    let mut script = Scripted::new(config, 8, 4);
+    script.sender = Sender::new(script.sender.config.clone(), Box::new(Counted(kernel_counts_buffers)));
+    script.sender.establish(START, Handshake::symmetric(Scripted::RTT));
     assert_eq!(script.write(8).len(), 8);
     let begins = |seq: u32| script.sender.board.get(seq).has(flag::BURST_START);
     assert_eq!((2..8).map(begins).collect::<Vec<_>>(), [true, false, true, false, true, false], "buffers of two");
-    let mut in_flight = |sacks: &[(u32, u32)]| {
-        script.ack(at(100), 0, sacks);
+    [3, 4, 5, 6, 8].map(|end| {
+        script.ack(at(100), 0, &[(2, end)]);
         script.sample().tx_in_flight
-    };
-    // Nothing below is SACKed: the kernel splits the buffer, and each part keeps its own.
-    assert_eq!(in_flight(&[(2, 3)]), 3);
-    assert_eq!(in_flight(&[(2, 4)]), 4);
-    // The next one is moved to the buffer of those.
-    assert_eq!(in_flight(&[(2, 5)]), 6);
-    assert_eq!(in_flight(&[(2, 6)]), 5);
-    // A whole buffer is as it was.
-    assert_eq!(in_flight(&[(2, 8)]), 8);
+    })
+}
+
+#[test]
+fn what_sack_moves_out_of_a_buffer_has_the_whole_buffers_amount_in_flight_and_the_rest_so_much_less() {
+    // Nothing below the first two is SACKed: the kernel splits the buffer, and each part keeps its own. The next one is
+    // moved to the buffer of those. A whole buffer is as it was.
+    assert_eq!(in_flight_of_what_sack_takes_apart(InFlightByBuffer::On, false), [3, 4, 6, 5, 8]);
+}
+
+#[test]
+fn buffers_count_where_the_controllers_kernel_counts_so_and_the_file_says_nothing_else() {
+    let of_buffers = [3, 4, 6, 5, 8];
+    let of_segments = [3, 4, 5, 6, 8];
+    let in_flight = in_flight_of_what_sack_takes_apart;
+    assert_eq!(in_flight(InFlightByBuffer::Auto, true), of_buffers);
+    assert_eq!(in_flight(InFlightByBuffer::Auto, false), of_segments);
+    assert_eq!(in_flight(InFlightByBuffer::Off, true), of_segments);
 }
