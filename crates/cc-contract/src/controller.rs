@@ -98,7 +98,7 @@ pub struct Needs {
     /// silent until the reduced window is not full any more. TCP's is always proportional.
     pub proportional: u32,
     /// [`LostPacket::tx_in_flight`] and that of rate samples are counted by the kernel's buffers, as in the kernel that it
-    /// comes from. TCP only, and only where SACK takes a burst apart.
+    /// comes from. TCP only, and only where an ACK takes a burst apart.
     pub in_flight_by_buffer: bool,
 }
 

@@ -160,7 +160,7 @@ pub struct Parameters {
     pub lost_packet_test: bool,
     /// What was in flight when a packet left, by which losses are judged, is counted by the buffers of the kernel that
     /// the algorithm comes from, unless `transport.in_flight_by_buffer` says otherwise. TCP only.
-    #[schemars(extend("x-source" = "v3: tcp_shifted_skb, tx.in_flight; v2: not recorded; not in the drafts, not in QUIC"))]
+    #[schemars(extend("x-source" = "v3: tx.in_flight of a sk_buff; v2: not recorded; not in the drafts, not in QUIC"))]
     pub in_flight_by_buffer: bool,
     /// Decide with every ACK's sample whether the loss became too high.
     #[schemars(extend("x-source" = "bbr_adapt_upper_bounds: bbr_is_inflight_too_high; not in draft-ietf-ccwg-bbr"))]

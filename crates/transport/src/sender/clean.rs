@@ -115,6 +115,9 @@ impl Sender {
     /// lost, leave as one run. They lie in the order of their transmission, so only the last one matters to RACK.
     #[inline(always)]
     fn clean_originals(&mut self, seq: u32, end: u32, cleaned: &mut Cleaned, news: &mut AckNews) {
+        if self.needs.in_flight_by_buffer {
+            self.count_whole_buffer(end);
+        }
         let count = end - seq;
         let last = self.board.get(end - 1);
         let last_sent = last.sent;

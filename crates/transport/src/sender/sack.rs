@@ -144,11 +144,24 @@ impl Sender {
             return;
         }
         let begin = (first + 1..end).rev().find(|&seq| !self.is_in_buffer_before(seq)).unwrap_or(first);
-        let stays = (end + 1..self.board.nxt()).find(|&seq| !self.is_in_buffer_before(seq)).unwrap_or(self.board.nxt());
-        for seq in end..stays {
+        for seq in end..self.end_of_buffer_before(end) {
             self.board.get_mut(seq).tx_in_flight -= end - begin;
         }
-        self.board.get_mut(end - 1).tx_in_flight += stays - end;
+        self.count_whole_buffer(end);
+    }
+
+    /// The segments below `end` are about to be delivered: the last one of them has the amount in flight of its whole
+    /// buffer, also where the rest of the buffer stays (`tcp_tso_acked`, which trims it and leaves `tx.in_flight`).
+    #[inline(never)]
+    pub(super) fn count_whole_buffer(&mut self, end: u32) {
+        let rest = self.end_of_buffer_before(end) - end;
+        self.board.get_mut(end - 1).tx_in_flight += rest;
+    }
+
+    /// Where the buffer ends that the segment before `end` lies in.
+    fn end_of_buffer_before(&self, end: u32) -> u32 {
+        let nxt = self.board.nxt();
+        (end..nxt).find(|&seq| !self.is_in_buffer_before(seq)).unwrap_or(nxt)
     }
 
     /// Whether an outstanding segment lies in one buffer with the one before: they left together, and nothing has taken

@@ -405,8 +405,8 @@ impl Controller for Counted {
     }
 }
 
-/// What was in flight with the packets that SACK reports one by one from the third one on, and then two together.
-fn in_flight_of_what_sack_takes_apart(by_buffer: InFlightByBuffer, kernel_counts_buffers: bool) -> [u32; 5] {
+/// A connection with a first window of 8 segments under way.
+fn eight_in_buffers_of_two(by_buffer: InFlightByBuffer, kernel_counts_buffers: bool) -> Scripted {
     let config = TransportConfig { in_flight_by_buffer: by_buffer, ..every() };
     let mut script = Scripted::new(config, 8, 4);
     script.sender = Sender::new(script.sender.config.clone(), Box::new(Counted(kernel_counts_buffers)));
@@ -414,6 +414,12 @@ fn in_flight_of_what_sack_takes_apart(by_buffer: InFlightByBuffer, kernel_counts
     assert_eq!(script.write(8).len(), 8);
     let begins = |seq: u32| script.sender.board.get(seq).has(flag::BURST_START);
     assert_eq!((2..8).map(begins).collect::<Vec<_>>(), [true, false, true, false, true, false], "buffers of two");
+    script
+}
+
+/// What was in flight with the packets that SACK reports one by one from the third one on, and then two together.
+fn in_flight_of_what_sack_takes_apart(by_buffer: InFlightByBuffer, kernel_counts_buffers: bool) -> [u32; 5] {
+    let mut script = eight_in_buffers_of_two(by_buffer, kernel_counts_buffers);
     [3, 4, 5, 6, 8].map(|end| {
         script.ack(at(100), 0, &[(2, end)]);
         script.sample().tx_in_flight
@@ -425,6 +431,24 @@ fn what_sack_moves_out_of_a_buffer_has_the_whole_buffers_amount_in_flight_and_th
     // Nothing below the first two is SACKed: the kernel splits the buffer, and each part keeps its own. The next one is
     // moved to the buffer of those. A whole buffer is as it was.
     assert_eq!(in_flight_of_what_sack_takes_apart(InFlightByBuffer::On, false), [3, 4, 6, 5, 8]);
+}
+
+#[test]
+fn what_is_acknowledged_of_a_buffer_has_the_whole_buffers_amount_in_flight() {
+    let in_flight = |by_buffer: InFlightByBuffer, may_predict: bool| {
+        let mut script = eight_in_buffers_of_two(by_buffer, false);
+        if !may_predict {
+            script.sender.predict_nothing();
+        }
+        [1, 2, 3, 4, 7, 8].map(|end| {
+            script.ack(at(100), end, &[]);
+            script.sample().tx_in_flight
+        })
+    };
+    for may_predict in [true, false] {
+        assert_eq!(in_flight(InFlightByBuffer::On, may_predict), [2, 2, 4, 4, 8, 8]);
+        assert_eq!(in_flight(InFlightByBuffer::Off, may_predict), [1, 2, 3, 4, 7, 8]);
+    }
 }
 
 #[test]
