@@ -2,8 +2,9 @@
 
     python tests/soak/deaths.py --seed 1 --count 100
 
-What is killed in turn: a shell, a run on the kernel, a sweep, a worker of a cluster, its scheduler. A sweep is finished
-by the same command afterwards and has the tables of one that nobody disturbed.
+What is killed in turn: a shell, a run on the kernel, a run whose flow is two programs or one of these, a sweep, a
+worker of a cluster, its scheduler. A sweep is finished by the same command afterwards and has the tables of one that
+nobody disturbed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,20 @@ MARK = "DUMBBELL_DEATH"
 PATIENCE_S = 60.0
 """How long the kernel may take to clear away what nobody holds."""
 PATH = 'path = { rate = "8mbit", rtt = "40ms" }\nflows = [{ cc = "cubic" }, { cc = "bbr" }]\n'
+ENDS = """
+import signal, socket, subprocess, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+subprocess.Popen(["sleep", "3600"], start_new_session=True)
+role, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+if role == "server":
+    connection, _ = socket.create_server((host, port)).accept()
+    while True:
+        connection.sendall(bytes(65536))
+connection = socket.create_connection((host, port))
+while connection.recv(65536):
+    pass
+"""
+"""Both ends of a flow, which do not end when they are asked to, and leave a process behind."""
 SWEEP = f'duration = "6s"\n{PATH}[sweep]\n"path.loss" = ["0%", "1%"]\nrepeat = 20\n'
 COMMAND = [sys.executable, "-m", "dumbbell"]
 
@@ -57,13 +72,14 @@ class Place:
             list(words), env=self.environment, cwd=self.folder, stdin=none, stdout=none, stderr=none
         )
 
-    def processes(self) -> list[str]:
+    def processes(self) -> dict[int, str]:
         """The command lines of everything that was started here and still runs."""
-        found = []
+        found = {}
         for entry in Path("/proc").iterdir():
             with suppress(OSError):
                 if entry.name.isdigit() and f"{MARK}={self.mark}\0".encode() in (entry / "environ").read_bytes():
-                    found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                    words = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found[int(entry.name)] = words.decode(errors="replace")
         return found
 
     def temporary(self) -> list[str]:
@@ -94,6 +110,31 @@ def kernel(place: Place, dice: random.Random) -> str:
     file = place.write("path.toml", f'duration = "1h"\n{PATH}')
     kill(place.start([*COMMAND, "run", file, "--on", "linux", "--out", "out"]), dice.uniform(0.0, 2.5))
     return "a result of a run that was killed" if (place.folder / "out" / "flows.parquet").exists() else ""
+
+
+def programs(place: Place, dice: random.Random) -> str:
+    """A run whose flow is two programs, or one of the two."""
+    place.write("ends.py", ENDS)
+    server, client = (f"{sys.executable} ends.py {role} {{server}} {{port}}" for role in ("server", "client"))
+    flow = f'[[flows]]\nprogram = {{ server = "{server}", client = "{client}" }}\n'
+    file = place.write("programs.toml", f'duration = "1h"\npath = {{ rate = "8mbit", rtt = "40ms" }}\n{flow}')
+    process = place.start([*COMMAND, "run", file, "--on", "linux", "--allow-programs", "--out", "out"])
+    after_s = dice.uniform(0.0, 4.0)
+    if dice.random() < 0.5:
+        kill(process, after_s)
+        return ""
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(after_s)
+        if ends := sorted(number for number, words in place.processes().items() if "ends.py" in words):
+            with suppress(ProcessLookupError):
+                os.kill(dice.choice(ends), signal.SIGKILL)
+            process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return "the run outlives its program"
+    finally:
+        kill(process, 0.0)
+    return ""
 
 
 def sweep(place: Place, dice: random.Random) -> str:
@@ -171,7 +212,7 @@ def scheduler(place: Place, dice: random.Random) -> str:
     return killed_in_cluster(place, dice, 0)
 
 
-SCENES: tuple[Callable[[Place, random.Random], str], ...] = (shell, kernel, sweep, worker, scheduler)
+SCENES: tuple[Callable[[Place, random.Random], str], ...] = (shell, kernel, programs, sweep, worker, scheduler)
 
 
 def namespaces() -> tuple[int, int] | None:
@@ -198,7 +239,7 @@ def die(scene: Callable[[Place, random.Random], str], number: int, dice: random.
         place = Place(Path(folder), f"{os.getpid()}-{number}")
         problem = scene(place, dice)
         if not settled(lambda: not place.processes()):
-            return f"processes are left: {place.processes()}"
+            return f"processes are left: {list(place.processes().values())}"
         return problem or (f"files are left: {place.temporary()}" if place.temporary() else "")
 
 
