@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import dumbbell as db
 from dumbbell.plots import ResultPlots
+from dumbbell.plots import limits as band
 
 Numbers = NDArray[np.float64]
 
@@ -102,6 +103,30 @@ def test_the_band_of_the_overview_has_the_shares_of_what_limits_each_flow(world:
         assert sum(found.values()) == pytest.approx(1)
         for limit, count in samples.value_counts().iter_rows():
             assert found[limit] == pytest.approx(count / samples.len(), abs=0.02), limit
+
+
+def of_limits(limits: list[str]) -> pl.DataFrame:
+    """Samples of every 100 ms."""
+    return pl.DataFrame({"t_s": [0.1 * number for number in range(1, len(limits) + 1)], "limited_by": limits})
+
+
+def test_a_bin_of_the_band_is_the_time_up_to_the_last_of_its_samples() -> None:
+    edges, shares = band.binned(of_limits(["cwnd", "cwnd", "link"]))
+    assert edges == pytest.approx([0.0, 0.1, 0.2, 0.3])
+    assert {limit: list(share) for limit, share in shares.items()} == {"cwnd": [1, 1, 0], "link": [0, 0, 1]}
+    # Twice as many samples as bins, and one more: the last bin has what is left.
+    limits = ["cwnd", "link", "link"] * (2 * band.BINS // 3) + ["link"]
+    edges, shares = band.binned(of_limits(limits))
+    assert edges[:3] == pytest.approx([0.0, 0.3, 0.6]) and edges[-1] == pytest.approx(0.1 * len(limits))
+    assert shares["cwnd"][:-1] == pytest.approx(1 / 3) and shares["cwnd"][-1] == 0
+    assert np.diff(edges)[-1] == pytest.approx(0.1) and sum(shares.values()) == pytest.approx(1)
+
+
+def test_a_band_of_one_sample_or_of_none_is_drawn_too() -> None:
+    edges, shares = band.binned(of_limits(["cwnd"]))
+    assert list(edges) == [0.0, 0.1] and {limit: list(share) for limit, share in shares.items()} == {"cwnd": [1]}
+    edges, shares = band.binned(of_limits([]))
+    assert list(edges) == [0.0] and not shares
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from matplotlib.patches import Ellipse
 
 from conftest import Cli
 from dumbbell import _core, experiment, suites
 from dumbbell.plots.style import look
-from dumbbell.suites import aqm, picture
+from dumbbell.suites import aqm, measures, picture
+from dumbbell.suites.model import Case
 
 PARTS = [(suite.name, part) for suite in suites.suites() for part in suite.parts]
 
@@ -63,6 +68,68 @@ def test_tables_and_pictures_are_written(dumbbell: Cli, tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "out" / "report.json").read_text())["tables"][0]["rows"]
     marks = {(row["ECN"], row["queue"]): row["marks %"] for row in rows}
     assert marks["on", "codel"] > 0 == marks["off", "codel"]
+
+
+def part_of(path: str) -> suites.Part:
+    suite, _, part = path.partition("/")
+    return next(one for name, one in PARTS if (name, one.name) == (suite, part))
+
+
+def ended(goodput: Mapping[str, float], transfers: list[tuple[int, float | None, bool]]) -> Any:
+    """A run with sources of these labels and rates; a transfer is its source, its seconds, and whether it counts."""
+    completions = pl.DataFrame(
+        [(source, 5_000, fct, int(measured)) for source, fct, measured in transfers],
+        schema={"source": pl.UInt32, "bytes": pl.UInt64, "fct_s": pl.Float64, "measured": pl.UInt8},
+        orient="row",
+    )
+    rows = [{"label": label, "goodput_mbps": rate} for label, rate in goodput.items()]
+    return SimpleNamespace(
+        traffic=SimpleNamespace(rows=lambda: rows), completions=SimpleNamespace(to_polars=lambda: completions)
+    )
+
+
+def test_the_long_path_of_a_parking_lot_stands_beside_the_mean_of_the_short_ones() -> None:
+    measure = part_of("tmrg/parking-lot").measure
+    rates = {"long": 2.0, "a": 6.0, "b": 8.0, "c": 10.0}
+    timed = [(0, 0.4, True), (1, 0.1, True), (1, 0.3, True), (2, 0.4, True), (3, None, True), (0, 9.0, False)]
+    assert measure(ended(rates, timed)) == pytest.approx({
+        "long Mbit/s": 2.0, "one hop Mbit/s": 8.0, "long over one hop": 0.25, "long p50 FCT ms": 400.0,
+        # Nothing of `c` has ended, so the mean is that of the other two.
+        "one hop p50 FCT ms": 300.0,
+    })  # fmt: skip
+    nothing = measure(ended(dict.fromkeys(rates, 0.0), []))
+    assert nothing["long over one hop"] is nothing["long p50 FCT ms"] is nothing["one hop p50 FCT ms"] is None
+
+
+def test_what_camps_gain_and_lose_is_beside_the_same_load_with_reno_in_both() -> None:
+    def row(load: str, cc: str, a: float, b: float | None) -> tuple[Case, dict[str, float | None]]:
+        return Case((load, cc), {}), {"A Mbit/s": a, "B Mbit/s": b}
+
+    found = [row("50 %", "reno", 2.0, 2.0), row("100 %", "reno", 4.0, 5.0), row("100 %", "bbr", 3.0, 6.0)]
+    found.append(row("50 %", "bbr", 1.0, None))
+    part_of("tmrg/camps").derive(found)
+    gained = [(values["G"], values["L"]) for _, values in found]
+    assert gained == [(1.0, 1.0), (1.0, 1.0), (pytest.approx(1.2), 0.75), (None, 0.5)]
+
+
+def test_times_of_completion_are_those_of_what_began_in_the_measured_interval() -> None:
+    timed = [(0, 0.1, True), (0, 0.2, True), (1, 0.3, True), (1, None, True), (0, 7.0, False), (1, None, False)]
+    run = ended({}, timed)
+    assert measures.completion(run) == pytest.approx(
+        {"p50 FCT ms": 200.0, "p99 FCT ms": 298.0, "p95 FCT ms up to 10 kB": 290.0, "unfinished %": 25.0}
+    )
+    assert measures.completion(run, [1])["unfinished %"] == 50.0
+    assert measures.completion(run, [2]) == dict.fromkeys(measures.completion(run))
+
+
+def test_a_queue_is_time_at_the_rate_of_its_link() -> None:
+    link = {"capacity_mbps": 8.0, "mean_queue_bytes": 50_000.0, "p95_queue_bytes": 90_000.0, "utilization": 0.75}
+    link |= {"arrivals": 200, "drops": 3}
+    assert measures.of_link(link) == pytest.approx(
+        {"utilisation %": 75.0, "drops %": 1.5, "mean queue ms": 50.0, "p95 queue ms": 90.0}
+    )
+    idle = link | {"capacity_mbps": 0.0, "utilization": None, "arrivals": 0, "drops": 0}
+    assert measures.of_link(idle) == dict.fromkeys(measures.of_link(link))
 
 
 def test_what_is_not_there_is_named(dumbbell: Cli) -> None:
