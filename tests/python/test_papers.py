@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
@@ -12,12 +13,13 @@ from typing import Any
 
 import fastjsonschema
 import pytest
+from rich.console import Console
 
 from conftest import Cli
 from dumbbell import experiment, papers
-from dumbbell.papers import Claim, Judgement, Outcome, traces
+from dumbbell.papers import Claim, Judgement, Outcome, text, traces
 from dumbbell.papers.data import published
-from dumbbell.papers.model import CONTRADICTED
+from dumbbell.papers.model import CONTRADICTED, Grid
 from dumbbell.papers.rebbr import curves, fig1, fig5
 from dumbbell.papers.rebbr.curves import CUBIC, PACED, UNPACED, Curves, Run
 
@@ -302,6 +304,26 @@ def test_lists_need_no_runs(dumbbell: Cli) -> None:
     listed = dumbbell("reproduce", "--claims")
     ids = [*(claim.id for claim in fig1.CLAIMS), *(claim.id for claim in fig5.CLAIMS)]
     assert all(name in listed.out for name in ids)
+
+
+@pytest.mark.parametrize("width", [50, 60, 75, 120])
+def test_a_table_wider_than_the_terminal_comes_in_parts_of_which_nothing_is_cut(width: int) -> None:
+    columns = ["algorithm", "remark", "throughput: first", "throughput: second", "delay: first", "delay: second"]
+    rows: list[list[str | float]] = [
+        ["cubic", "it fills the whole buffer and then some of the next", 1.25, 12_345.0, 3.5, 4.25],
+        ["bbr", "it does not", 1.0, 2.0, 30.0, 400.0],
+    ]
+    written = io.StringIO()
+    text.table(Console(width=width, file=written), Grid("x", "Title", columns, rows))
+    said = written.getvalue()
+    assert max(map(len, said.splitlines())) <= width
+    numbers = ["1.25", "1.00", "12,345", "2", "3.50", "30.00", "4.25", "400.00"]
+    assert set(numbers) <= set(said.split()) and all(said.split().count(word) == 1 for word in numbers)
+    # Each part names its rows, and the title is told once.
+    parts = said.split().count("algorithm")
+    assert said.split().count("cubic") == said.split().count("bbr") == said.count("remark") == parts
+    assert said.split().count("first") == said.split().count("second") == 2 and said.count("Title") == 1
+    assert (parts > 1) == (width < 75)
 
 
 def test_an_unknown_study_is_wrong_input(dumbbell: Cli) -> None:
