@@ -78,9 +78,8 @@ def table(console: Console, grid: Grid) -> None:
         headings = _headings([grid.columns[index] for index in part])
         shown = _table(*headings, title=None if number else grid.title)
         shown.padding = (0, 0, 0, 0)
-        for place, (index, heading, column) in enumerate(zip(part, headings, shown.columns, strict=True)):
+        for place, (index, column) in enumerate(zip(part, shown.columns, strict=True)):
             column.justify = "right" if numbers[index] or place == 0 else "left"
-            column.min_width = _least_width(heading, [row[index] for row in rows], is_number=numbers[index])
         for row in rows:
             shown.add_row(*(row[index] for index in part))
         console.print(shown)
