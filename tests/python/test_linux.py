@@ -18,7 +18,7 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import _core, cli, grounds
+from dumbbell import _core, cli, grounds, shell
 from dumbbell import experiment as experiments
 from dumbbell.commands.compare import with_buffers_of_hosts
 from dumbbell.grounds import LINUX
@@ -501,6 +501,24 @@ def test_the_status_of_the_program_is_that_of_the_shell(tmp_path: Path) -> None:
     assert done.returncode == 6
 
 
+def test_a_single_text_is_a_line_for_the_shell_and_several_words_are_a_program() -> None:
+    assert shell.words(["exit 6; echo"]) == ["sh", "-c", "exit 6; echo"]
+    assert shell.words(["printf", "%s", "a b"]) == ["printf", "%s", "a b"]
+
+
+def test_a_log_of_packets_is_written_as_mahimahi_writes_it(tmp_path: Path) -> None:
+    rows = [
+        ("up", 0.0019, "arrival", 1500, None), ("down", 0.002, "arrival", 40, None),
+        ("up", 0.0131, "departure", 1500, 11.6), ("up", 1.5, "drop", 1500, None),
+    ]  # fmt: skip
+    columns = ["direction", "t_s", "event", "bytes", "delay_ms"]
+    written = shell.write_log(db.Table(pl.DataFrame(rows, schema=columns, orient="row")), tmp_path / "log")
+    assert [path.name for path in written] == ["packets.parquet", "up.log", "down.log"]
+    assert (tmp_path / "log" / "up.log").read_text() == "1 + 1500\n13 - 1500 12\n1500 d 1 1500\n"
+    assert (tmp_path / "log" / "down.log").read_text() == "2 + 40\n"
+    assert pl.read_parquet(tmp_path / "log" / "packets.parquet").height == len(rows)
+
+
 @pytest.mark.real_time
 def test_a_log_is_not_written_over_the_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
@@ -602,9 +620,9 @@ def test_nothing_outlives_a_shell_that_is_killed(tmp_path: Path) -> None:
     file.write_text(PATH, encoding="utf-8")
     started = f"(setsid sleep {mark} &); sleep {mark} & disown"
     words = ["shell", str(file), "--peer", f"{started}; sleep {mark}", "--", f"{started}; sleep {mark}"]
-    with subprocess.Popen([sys.executable, "-m", "dumbbell", *words], stderr=subprocess.PIPE, text=True) as shell:
-        wait_until(lambda: shell.poll() is not None or len(running(f"sleep\0{mark}")) == 6)
-        if shell.poll() is not None:
-            pytest.skip(str(shell.communicate()[1]))
-        shell.kill()
+    with subprocess.Popen([sys.executable, "-m", "dumbbell", *words], stderr=subprocess.PIPE, text=True) as killed:
+        wait_until(lambda: killed.poll() is not None or len(running(f"sleep\0{mark}")) == 6)
+        if killed.poll() is not None:
+            pytest.skip(str(killed.communicate()[1]))
+        killed.kill()
     wait_until(lambda: not running(mark))
