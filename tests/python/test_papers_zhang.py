@@ -16,7 +16,19 @@ from conftest import Cli
 from dumbbell import api, experiment, papers
 from dumbbell.papers.data import published
 from dumbbell.papers.runs import jain, ratio
-from dumbbell.papers.zhang import STUDY, algorithms, choices, measure, names, table1, table3, table4, table5, table7
+from dumbbell.papers.zhang import (
+    STUDY,
+    algorithms,
+    choices,
+    figures,
+    measure,
+    names,
+    table1,
+    table3,
+    table4,
+    table5,
+    table7,
+)
 from dumbbell.papers.zhang.choices import Choice, View
 from dumbbell.papers.zhang.measure import Run, Runs, Trace
 from dumbbell.papers.zhang.names import ALGORITHMS, CODE, PAPER
@@ -88,6 +100,45 @@ def test_stages_are_measured_over_the_flows_that_send() -> None:
     assert trace.jain(130, 200, range(4)) == pytest.approx(0.5)
     assert trace.jain(500, 600, (0, 1)) is None
     assert table1.unfairest_stage(run((1.0, 1.0), trace=trace)) == pytest.approx(0.5)
+
+
+def test_a_fairness_that_is_exactly_the_least_of_a_claim_holds() -> None:
+    rates = np.array([[1.0], [1.0], [0.0], [0.0]]).repeat(400, axis=1)
+    traced = [run((1.0, 1.0), trace=Trace(np.arange(1.0, 401.0), rates, rates))] * SEEDS
+    runs: Runs = {("BBR", case): traced for case in table1.DRAWN}
+    for least, held in ((0.5, SEEDS), (0.501, 0)):
+        (outcome, *_) = table1.stages("BBR", least)(runs)
+        assert (outcome.held, outcome.runs, outcome.ours) == (held, SEEDS, "case 1: lowest 0.50, case 3: lowest 0.50")
+
+
+def test_a_picture_over_time_shows_the_first_seed_in_a_band_of_all() -> None:
+    t_s = np.arange(1.0, 6.0)
+    throughput = np.array([[2.0, 2.0, 2.0, 2.0, 2.0], [0.0, 0.0, 1.0, 1.0, 0.0]])
+    traces = [Trace(t_s, factor * throughput, 10 * factor * throughput) for factor in (1.0, 1.5)]
+    drawn = figures.over_time(dict.fromkeys("abcd", traces), "title", ["one", "other"], capacity=lambda t: t)
+    axes = drawn.axes
+    assert [one.get_title(loc="left") for one in axes] == ["a", "b", "c", "d"]
+    assert [one.get_xlabel() for one in axes] == ["", "", "time (s)", "time (s)"]
+    assert [one.get_ylabel() for one in axes] == ["bandwidth estimate (Mbit/s)", ""] * 2
+    capacity, first, second = (np.asarray(line.get_ydata(), dtype=float) for line in axes[0].lines)
+    # Each sample stands for the second before it.
+    assert capacity == pytest.approx(t_s - 0.5) and first == pytest.approx([20.0] * 5)
+    assert second == pytest.approx([np.nan, np.nan, 10.0, 10.0, np.nan], nan_ok=True)
+    bounds = [band.get_paths()[0].get_extents() for band in axes[0].collections]
+    assert [(box.x0, box.x1, box.y0, box.y1) for box in bounds] == [(1, 5, 20, 30), (3, 4, 10, 15)]
+    words = [text.get_text() for legend in drawn.legends for text in legend.get_texts()]
+    assert words == ["one", "other", "all seeds", "capacity"]
+
+
+def test_a_picture_of_one_seed_has_no_band_in_its_legend_and_may_show_throughput() -> None:
+    trace = Trace(np.arange(1.0, 3.0), np.array([[1.0, 2.0]]), np.array([[9.0, 9.0]]))
+    drawn = figures.over_time({"a": [trace]}, "title", ["one"], columns=1, estimate=False)
+    (axes,) = drawn.axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (s)", "throughput (Mbit/s)")
+    assert list(axes.lines[0].get_ydata()) == [1.0, 2.0]
+    assert [text.get_text() for legend in drawn.legends for text in legend.get_texts()] == ["one"]
+    named = figures.over_time({"a": [trace]}, "title", ["one"], columns=1, label="windows")
+    assert named.axes[0].get_ylabel() == "windows"
 
 
 def test_a_choice_falls_back_to_the_study_s_code_where_it_was_not_run() -> None:
