@@ -73,6 +73,8 @@ pub struct Governor {
     /// The first packet behind the handshake has left.
     has_begun: bool,
     next_number: u64,
+    /// Position of number 0 of the current packet number space: numbers begin again with each space, positions only rise.
+    space_begins: u64,
     largest_acked: Option<u64>,
     ack: Ack,
     /// [`View::lost`] when the controller was given a sample last.
@@ -135,6 +137,7 @@ impl Governor {
             established_us: None,
             has_begun: false,
             next_number: 0,
+            space_begins: 0,
             largest_acked: None,
             ack: Ack::default(),
             lost_sampled: 0,
@@ -239,8 +242,11 @@ impl Governor {
         self.view.packets_out += 1;
         self.bytes_in_flight += u64::from(bytes);
         self.prr.sent(u64::from(bytes));
+        if number < self.next_number {
+            self.space_begins += self.next_number;
+        }
         self.next_number = number + 1;
-        self.view.snd_nxt = self.next_number;
+        self.view.snd_nxt = self.space_begins + self.next_number;
         self.view.last_sent = now;
         self.ledger.push(number, self.rate.packet_sent(&self.view, &self.control, false));
     }
@@ -329,7 +335,7 @@ impl Governor {
         if is_app_limited {
             self.view.cwnd_limited = false;
         }
-        self.view.snd_una = self.ledger.first().unwrap_or(self.next_number);
+        self.view.snd_una = self.ledger.first().map_or(self.view.snd_nxt, |number| self.space_begins + number);
         let delivered = self.delivered();
         if delivered == 0 {
             return;

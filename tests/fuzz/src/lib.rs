@@ -63,7 +63,12 @@ impl Target {
     /// # Errors
     /// The case, and what went wrong.
     pub fn try_bytes(&self, bytes: &[u8]) -> Result<Outcome, Failure> {
-        self.try_case(&(self.draw)(bytes))
+        self.try_case(&self.case_from(bytes))
+    }
+
+    fn case_from(&self, bytes: &[u8]) -> String {
+        targets::know_the_library();
+        (self.draw)(bytes)
     }
 
     /// Tries the case of a seed.
@@ -78,7 +83,7 @@ impl Target {
     pub fn case_of(&self, seed: u64) -> String {
         let mut rng = Rng::new(seed);
         let bytes: Vec<u8> = (0..SEED_BYTES / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
-        (self.draw)(&bytes)
+        self.case_from(&bytes)
     }
 
     /// Tries a case as it is kept in `corpus/`.
@@ -86,6 +91,7 @@ impl Target {
     /// # Errors
     /// As [`Target::try_bytes`].
     pub fn try_case(&self, case: &str) -> Result<Outcome, Failure> {
+        targets::know_the_library();
         let result = catch_unwind(AssertUnwindSafe(|| (self.check)(case))).unwrap_or_else(|panic| {
             let message = panic.downcast_ref::<String>().cloned();
             let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

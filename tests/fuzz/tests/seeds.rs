@@ -37,16 +37,18 @@ fn runs_keep_what_no_run_may_break() {
     assert!(accepted > 0.8, "a share of {accepted} runs");
 }
 
-/// What is drawn reaches every algorithm and every kind of queue, loss and traffic that the schema names.
+/// What is drawn reaches every algorithm, every transport and every kind of queue, loss and traffic that the schema names.
 #[test]
 fn runs_are_of_every_kind() {
     let target = Target::named("run").expect("a target of this name");
     let cases: String = (0..3_000).map(|seed| target.case_of(seed)).collect();
     let algorithms = dumbbell_cc_family::catalog().names();
+    let transports = dumbbell_transport::library::profiles().iter().copied();
     let queues = dumbbell_path::queue::catalog().names();
     let losses = dumbbell_path::loss::catalog().names();
     let traffic = dumbbell_traffic::catalog().names();
-    let names = algorithms.chain(queues).chain(losses).chain(traffic);
+    let names = algorithms.chain(transports).chain(queues).chain(losses).chain(traffic);
+    assert!(names.clone().any(|name| name == "noq"), "the QUIC library is known");
     let missing: Vec<_> = names.filter(|name| !cases.contains(&format!("\"{name}\""))).collect();
     assert!(missing.is_empty(), "no case has {missing:?}");
 }

@@ -10,7 +10,7 @@ mod twin;
 use crate::{Outcome, Target};
 use dumbbell_scenario::{Experiment, ScenarioErrors, json_schema};
 use serde_json::Value;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Once};
 
 pub use run::{digest, events};
 
@@ -61,6 +61,13 @@ pub const TARGETS: &[Target] = &[
 ];
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&json_schema()).unwrap_or_default());
+
+/// Makes the transport of the QUIC library known, so that it is drawn and read. The library's own controllers stay unknown, since one
+/// of them does not repeat.
+pub fn know_the_library() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| drop(dumbbell_quic::register(&mut dumbbell_cc_family::catalog().clone())));
+}
 
 /// An experiment that was accepted is explained, written back and read again as the same one.
 fn accepted(experiment: &Experiment) -> Result<Outcome, String> {

@@ -34,8 +34,7 @@ pub fn check(case: &str) -> std::result::Result<Outcome, String> {
     let scenario = experiment.points()[0].scenario();
     let output = match run(&scenario, Carriage::Usual) {
         Ok(output) => output,
-        Err(RunError::Cancelled | RunError::Memory(_)) => return Ok(Outcome::Stopped),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return ended(&error),
     };
     judge(&scenario, &output)?;
     // Once more, in steps.
@@ -47,6 +46,16 @@ pub fn check(case: &str) -> std::result::Result<Outcome, String> {
         }
     }
     Ok(Outcome::Accepted)
+}
+
+/// What a run means that did not come to its end. A library ends connections for reasons of its own, and the error says which
+/// parameter would help.
+pub fn ended(error: &RunError) -> std::result::Result<Outcome, String> {
+    match error {
+        RunError::Cancelled | RunError::Memory(_) => Ok(Outcome::Stopped),
+        RunError::Connection { message, .. } if message.contains("transport.") => Ok(Outcome::Refused),
+        error => Err(error.to_string()),
+    }
 }
 
 /// Pauses of a run in steps.

@@ -1,6 +1,6 @@
 //! Runs whose packets are carried one by one: they have the tables of those that are carried in the usual way.
 
-use super::run::{self, Carriage, run, tables};
+use super::run::{self, Carriage, ended, run, tables};
 use super::{SCHEMA, refused};
 use crate::{Drawer, Outcome, Reach};
 use arbitrary::Result as Drawn;
@@ -130,6 +130,7 @@ pub fn check(case: &str) -> Result<Outcome, String> {
         (Err(RunError::Cancelled | RunError::Memory(_)), _) | (_, Err(RunError::Cancelled | RunError::Memory(_))) => {
             return Ok(Outcome::Stopped);
         }
+        (Err(usual), Err(plain)) if usual.to_string() == plain.to_string() => return ended(&usual),
         (Err(error), _) | (_, Err(error)) => return Err(error.to_string()),
     };
     for ((name, usual), (_, plain)) in tables(&usual).into_iter().zip(tables(&plain)) {
