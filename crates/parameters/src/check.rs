@@ -93,6 +93,31 @@ mod tests {
     }
 
     #[test]
+    fn a_list_may_declare_one_thing_alone() {
+        #[derive(Serialize, JsonSchema)]
+        struct Lists {
+            #[schemars(length(min = 2))]
+            some: Vec<f64>,
+            #[schemars(length(max = 2))]
+            few: Vec<f64>,
+            #[schemars(inner(range(max = 1)))]
+            small: Vec<f64>,
+            any: Vec<f64>,
+        }
+
+        let found = |some: &[f64], few: &[f64], small: &[f64]| {
+            let lists = Lists { some: some.to_vec(), few: few.to_vec(), small: small.to_vec(), any: vec![9.0; 9] };
+            check(&declared::<Lists>(), &lists).into_iter().map(|p| p.help).collect::<Vec<_>>()
+        };
+        let nothing: [&str; 0] = [];
+        assert_eq!(found(&[9.0, 9.0], &[], &[]), nothing);
+        assert_eq!(found(&[9.0; 9], &[9.0, 9.0], &[1.0; 9]), nothing);
+        assert_eq!(found(&[9.0], &[], &[]), ["allowed: a list of at least 2"]);
+        assert_eq!(found(&[9.0; 2], &[9.0; 3], &[]), ["allowed: a list of at most 2"]);
+        assert_eq!(found(&[9.0; 2], &[], &[1.0, 1.5]), ["allowed: a list, each at most 1"]);
+    }
+
+    #[test]
     fn a_parameter_can_be_the_bound_of_another() {
         let found = problems(json!({ "shortest": "2s", "longest": "1s" }));
         assert_eq!(found, ["`shortest` is 2s; allowed: at most `longest`, which is 1s"]);
