@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Cli, QuickPart
 from dumbbell import experiment, papers
-from dumbbell.papers.bbr_acd import alpha, fig1, forms, rule, simulation, table2, valley
+from dumbbell.papers.bbr_acd import alpha, fig1, figures, forms, rule, simulation, table2, valley
 from dumbbell.papers.bbr_acd.table2 import BASE, RTTS, SCENARIOS
 from dumbbell.papers.runs import Run, loss
 
@@ -181,3 +181,23 @@ def test_the_tolerance_has_no_effect_in_the_ns3_form(dumbbell: Cli, tmp_path: Pa
     rows = [row for row in report["tables"][0]["rows"] if row["form"] == "ns3"]
     for queue in {row["queue"] for row in rows}:
         assert len({(row["duplicates"], row["drops"]) for row in rows if row["queue"] == queue}) == 1
+
+
+def test_a_map_says_the_value_of_each_cell_at_its_round_trip_time_and_buffer() -> None:
+    points: Any = {
+        (rtt, f"{packets}packets"): delay * packets / 100
+        for packets in (50, 100)
+        for delay, rtt in ((1.0, "10ms"), (2.0, "20ms"), (3.0, "40ms"))
+    }
+    drawn = figures.valley(points, {"once": lambda value: value, "twice": lambda value: 2 * value})
+    for factor, axes in zip((1, 2), drawn.axes, strict=True):
+        cells = {text.get_position(): text.get_text() for text in axes.texts}
+        assert cells == {
+            (0, 0): f"{factor * 0.5:.2f}", (1, 0): f"{factor * 1.0:.2f}", (2, 0): f"{factor * 1.5:.2f}",
+            (0, 1): f"{factor * 1.0:.2f}", (1, 1): f"{factor * 2.0:.2f}", (2, 1): f"{factor * 3.0:.2f}",
+        }  # fmt: skip
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["10", "20", "40"]
+        assert axes.get_xlabel() == "round-trip time (ms)"
+    assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["50", "100"]
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["once", "twice"]
+    assert drawn.axes[0].get_ylabel() == "buffer (packets)"
