@@ -164,3 +164,44 @@ impl View {
         self.cwnd_limited || (control.in_slow_start() && control.cwnd < 2 * self.max_packets_out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_slow_start_a_window_used_by_more_than_half_counts_as_limiting() {
+        let seen = |max_packets_out, cwnd_limited| View { max_packets_out, cwnd_limited, ..View::new(1448) };
+        let window = |cwnd, ssthresh| Control { cwnd, ssthresh, ..Control::default() };
+        assert!(!seen(10, false).is_cwnd_limited(&window(20, 100)), "half of it is not more than half");
+        assert!(seen(10, false).is_cwnd_limited(&window(19, 100)));
+        assert!(seen(10, false).is_cwnd_limited(&window(13, 100)));
+        assert!(!seen(10, false).is_cwnd_limited(&window(13, 13)), "the threshold itself is above slow start");
+        assert!(seen(0, true).is_cwnd_limited(&window(13, 13)), "what the sender has seen counts everywhere");
+    }
+
+    #[test]
+    fn in_flight_is_what_is_neither_acknowledged_nor_lost_with_retransmissions() {
+        let view = View { packets_out: 20, sacked_out: 7, lost_out: 5, retrans_out: 2, ..View::new(1448) };
+        assert_eq!(view.in_flight(), 10);
+    }
+
+    #[test]
+    fn ticks_cover_a_span_and_whole_ticks_lie_within_it() {
+        let view = View { hz: 250, ..View::new(1448) };
+        for (micros, cover, within) in [(0, 0, 0), (1, 1, 0), (3_999, 1, 0), (4_000, 1, 1), (4_001, 2, 1)] {
+            let span = Duration::from_micros(micros);
+            assert_eq!((view.ticks(span), view.whole_ticks(span)), (cover, within), "{micros} us");
+        }
+        let ages = Duration::from_secs(1 << 32);
+        assert_eq!((view.ticks(ages), view.whole_ticks(ages)), (u32::MAX, u32::MAX));
+    }
+
+    #[test]
+    fn a_window_is_reduced_in_recovery_and_after_congestion_marks_only() {
+        use CaState::{Cwr, Disorder, Loss, Open, Recovery};
+        let reducing =
+            [Open, Disorder, Cwr, Recovery, Loss].map(|ca_state| View { ca_state, ..View::new(1448) }.in_reduction());
+        assert_eq!(reducing, [false, false, true, true, false]);
+    }
+}
