@@ -88,3 +88,18 @@ fn who_stops_sends_nothing_more() {
     near.on_application(Time::ZERO + Duration::from_secs(2), Act::Close);
     assert_eq!((near.next_timer(), near.report().unsent), (Time::NEVER, 0));
 }
+
+#[test]
+fn an_act_of_the_application_says_whether_a_packet_may_leave() {
+    let (mut near, _) = endpoints(&RealTimeConfig::default(), 1_200, Ecn::NotEct);
+    let mut payload = Vec::new();
+    assert!(near.on_application(Time::ZERO, Act::Establish(Handshake::NONE)), "the first frame is there");
+    assert!(near.on_application(Time::ZERO, Act::Write { segments: 1, last_len: 100 }), "and still waits");
+    while near.poll_transmit(near.next_timer().max(Time::ZERO), &mut payload).is_some() {
+        payload.clear();
+    }
+    assert!(!near.on_application(Time::ZERO, Act::Write { segments: 1, last_len: 100 }), "a call writes by itself");
+    near.on_timer(near.next_timer());
+    assert!(!near.on_application(near.next_timer(), Act::Close), "what waits is given up");
+    assert_eq!((near.report().unsent, near.next_timer()), (0, Time::NEVER));
+}
