@@ -189,7 +189,8 @@ def test_a_map_says_the_value_of_each_cell_at_its_round_trip_time_and_buffer() -
         for packets in (50, 100)
         for delay, rtt in ((1.0, "10ms"), (2.0, "20ms"), (3.0, "40ms"))
     }
-    drawn = figures.valley(points, {"once": lambda value: value, "twice": lambda value: 2 * value})
+    maps: dict[str, Any] = {"once": lambda value: value, "twice": lambda value: 2 * value}
+    drawn = figures.valley(points, maps)
     for factor, axes in zip((1, 2), drawn.axes, strict=True):
         cells = {text.get_position(): text.get_text() for text in axes.texts}
         assert cells == {

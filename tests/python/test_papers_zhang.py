@@ -135,7 +135,7 @@ def test_a_picture_of_one_seed_has_no_band_in_its_legend_and_may_show_throughput
     drawn = figures.over_time({"a": [trace]}, "title", ["one"], columns=1, estimate=False)
     (axes,) = drawn.axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (s)", "throughput (Mbit/s)")
-    assert list(axes.lines[0].get_ydata()) == [1.0, 2.0]
+    assert np.asarray(axes.lines[0].get_ydata(), dtype=float) == pytest.approx([1.0, 2.0])
     assert [text.get_text() for legend in drawn.legends for text in legend.get_texts()] == ["one"]
     named = figures.over_time({"a": [trace]}, "title", ["one"], columns=1, label="windows")
     assert named.axes[0].get_ylabel() == "windows"
