@@ -153,6 +153,15 @@ fn more_gaps_than_the_library_keeps_end_the_run_with_the_remedy() {
 }
 
 #[test]
+fn the_protocol_alone_is_the_library_with_its_own_constants_and_comes_back_as_it_was_written() {
+    let hash = |text: &str| read(text).unwrap_or_else(|errors| panic!("{errors}")).points()[0].content_hash();
+    let named = transfer(PATHS[0], "\"noq\"", "\"reno\"");
+    assert_eq!(hash(&transfer(PATHS[0], "{ protocol = \"noq\" }", "\"reno\"")), hash(&named));
+    let written = read(&named).unwrap_or_else(|errors| panic!("{errors}")).points()[0].resolved_toml();
+    assert_eq!(hash(&written), hash(&named));
+}
+
+#[test]
 fn what_does_not_go_together_is_refused_with_the_remedy() {
     let refusal = |transport: &str, cc: &str| read(&transfer(PATHS[0], transport, cc)).unwrap_err();
     for (transport, cc, told) in [
@@ -161,6 +170,7 @@ fn what_does_not_go_together_is_refused_with_the_remedy() {
         ("\"noq\"", "\"prague\"", "counts congestion marks"),
         ("{ profile = \"noq\", sack = false }", "\"reno\"", "`sack` means nothing over \"noq\""),
         ("{ profile = \"noq\", mss = 1000 }", "\"reno\"", "1200 to 65507"),
+        ("{ profile = \"quic\", protocol = \"noq\" }", "\"reno\"", "leave `protocol` out, or give transport = \"noq\""),
         ("{ profile = \"noq\", library = { idle_timout = \"1s\" } }", "\"reno\"", "idle_timeout"),
         ("{ profile = \"noq\", library = { idle_timeout = \"2h\" } }", "\"reno\"", "1h"),
         ("{ library = { idle_timeout = \"1s\" } }", "\"reno\"", "`library` means nothing over \"tcp\""),

@@ -3,8 +3,8 @@
 //! Only the shape is checked here. The parameters of a flow are laid over each other as trees, profile, file, flow, and
 //! the result is decoded once more.
 
-use dumbbell_transport::TransportConfig;
 use dumbbell_transport::library::{profiles, registered};
+use dumbbell_transport::{Protocol, TransportConfig};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
@@ -57,7 +57,11 @@ impl<'de> Deserialize<'de> for TransportSpec {
             fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<TransportSpec, A::Error> {
                 let mut spec = TransportSpec::default();
                 let parameters = Parameters { table, profile: &mut spec.profile };
-                TransportConfig::deserialize(MapAccessDeserializer::new(parameters))?;
+                let config = TransportConfig::deserialize(MapAccessDeserializer::new(parameters))?;
+                // The constants of a library are its own.
+                if let Protocol::Library(library) = config.protocol {
+                    spec.profile = spec.profile.or(Some(library.name()));
+                }
                 Ok(spec)
             }
         }

@@ -238,8 +238,7 @@ impl Context<'_> {
             return Some(known);
         }
         let has_mss = layers.iter().any(|layer| layer.entry("mss").is_some());
-        let profile = TransportConfig::profile(profile)?;
-        let ready_made = Node::from_json(&serde_json::to_value(profile).ok()?);
+        let ready_made = Node::from_json(&serde_json::to_value(TransportConfig::profile(profile)?).ok()?);
         let mut merged = layers.iter().fold(ready_made, |under, layer| merge(&under, layer));
         merged.take(PROFILE);
         // All layers have been decoded before, so that this cannot find anything new.
@@ -249,6 +248,7 @@ impl Context<'_> {
         }
         let mut problems = config.check();
         problems.extend(layers.iter().flat_map(|layer| unheeded(&config, &layer.to_json())));
+        problems.extend(of_another_profile(&config, profile));
         if problems.is_empty() {
             self.loader.keep_transport(key, &config);
             return Some(config);
@@ -275,6 +275,16 @@ fn refusal_of_library(transport: &TransportConfig, controller: &dyn Controller) 
             (message, format!("add transport = \"{own}\", or choose another `cc`"))
         }),
     }
+}
+
+/// The endpoints of a library with the constants of others.
+fn of_another_profile(config: &TransportConfig, profile: &str) -> Option<Problem> {
+    let Protocol::Library(library) = config.protocol else { return None };
+    (library.name() != profile).then(|| {
+        let name = library.name();
+        let message = format!("`protocol` is \"{name}\", and the other parameters start from \"{profile}\"");
+        Problem::value("protocol", message, format!("leave `protocol` out, or give transport = \"{name}\""))
+    })
 }
 
 /// What a table of parameters changes that means nothing to the endpoints of a library.
