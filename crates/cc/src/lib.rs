@@ -18,5 +18,5 @@ mod testing;
 pub use catalog::{Catalog, Recipe};
 pub use dumbbell_cc_contract::{
     AckFlags, Algorithm, CaState, Control, Controller, EcnMode, Event, Fault, Hooks, LostPacket, Needs, RateSample,
-    View, minmax, parameters,
+    StandIn, StandsFor, View, minmax, parameters,
 };

@@ -1,10 +1,8 @@
 //! The command lines of a flow that is two programs.
 
-use dumbbell_cc::{Algorithm, Control, Controller, View, parameters::NoParameters};
+use dumbbell_cc::StandsFor;
 use dumbbell_parameters::nearest;
-use dumbbell_units::Rng;
 use std::fmt;
-use std::sync::Arc;
 
 /// Two programs that speak to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,32 +141,14 @@ fn placeholder(name: &str) -> Result<Placeholder, (String, String)> {
     Err((format!("unknown placeholder `{{{name}}}`"), help))
 }
 
-/// Stands in the place of a program's congestion controller, which is inside of the program.
+/// The congestion control of a program, which is inside of it.
 pub(crate) struct Unknown;
 
-impl Controller for Unknown {
-    fn algorithm(&self) -> &str {
-        Unknown::EXACT_NAME
-    }
-
-    fn init(&mut self, _view: &View, _control: &mut Control) {}
-
-    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
-        control.cwnd
-    }
-}
-
-impl Algorithm for Unknown {
-    type Parameters = NoParameters;
+impl StandsFor for Unknown {
     const NAME: &'static str = "unknown";
     const EXACT_NAME: &'static str = "unknown";
     const SUMMARY: &'static str = "what a program does inside of it";
     const SOURCE: &'static str = "the program";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-
-    fn build(_: Arc<NoParameters>, _: Rng, _: Arc<str>) -> Unknown {
-        Unknown
-    }
 }
 
 #[cfg(test)]

@@ -6,12 +6,8 @@
 use crate::endpoint::{Act, Arrival, Datagram, Endpoint, News, Report};
 use crate::sequence::SeenNumbers;
 use crate::{ReceiverStats, SenderStats};
-use dumbbell_cc_contract::parameters::ParameterSet;
-use dumbbell_cc_contract::{Algorithm, Control, Controller, View};
-use dumbbell_units::{Ecn, Rng, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use dumbbell_cc_contract::StandsFor;
+use dumbbell_units::{Ecn, Time};
 
 /// IP and UDP headers.
 pub(crate) const HEADER: u16 = 28;
@@ -109,45 +105,22 @@ impl Endpoint for Sink {
     }
 }
 
-/// What stands in the place of a congestion controller where nothing is controlled.
-#[derive(Clone, Debug)]
+/// No congestion control at all.
 pub struct Unresponsive;
 
-/// It has no constants.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct NoParameters {}
-
-impl ParameterSet for NoParameters {}
-
-impl Algorithm for Unresponsive {
-    type Parameters = NoParameters;
+impl StandsFor for Unresponsive {
     const NAME: &'static str = "none";
     const EXACT_NAME: &'static str = "none";
     const SUMMARY: &'static str = "no congestion control: an unresponsive flow";
     const SOURCE: &'static str = "RFC 768";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-
-    fn build(_: Arc<NoParameters>, _: Rng, _: Arc<str>) -> Unresponsive {
-        Unresponsive
-    }
-}
-
-impl Controller for Unresponsive {
-    fn algorithm(&self) -> &str {
-        Unresponsive::EXACT_NAME
-    }
-
-    fn init(&mut self, _view: &View, _control: &mut Control) {}
-
-    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
-        control.cwnd
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dumbbell_cc_contract::{Algorithm, Control, Controller, StandIn, View};
+    use dumbbell_units::Rng;
+    use std::sync::Arc;
 
     /// Sends what is written, and has the datagrams arrive that `arrive` lets pass, in its order.
     fn exchange(segments: u32, last_len: u16, arrive: impl Fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>) -> ReceiverStats {
@@ -170,7 +143,7 @@ mod tests {
 
     #[test]
     fn where_nothing_is_controlled_the_window_stays() {
-        let mut none = Unresponsive::build(Arc::default(), Rng::new(1), "none".into());
+        let mut none = StandIn::<Unresponsive>::build(Arc::default(), Rng::new(1), "none".into());
         let mut control = Control { cwnd: 17, ..Control::default() };
         let before = control.clone();
         none.init(&View::new(1_000), &mut control);

@@ -29,7 +29,6 @@ pub(super) struct Client {
     relay: Relay,
     /// A controller of the library decides, and ours only stands for it.
     is_foreign: bool,
-    is_connected: bool,
     /// Bytes that the application has written and the library has not taken.
     unwritten: u64,
     /// What takes them. A stream ends when the application has written no more, and its end says that all has arrived.
@@ -53,7 +52,6 @@ impl Client {
             relay: Relay::new(clock, &governor, own),
             governor,
             config: config.clone(),
-            is_connected: false,
             unwritten: 0,
             stream: None,
             is_idle: true,
@@ -74,7 +72,7 @@ impl Client {
     /// Has the application's data go to the library, as far as that takes it.
     fn feed(&mut self) {
         let Some((_, connection)) = &mut self.peer.connection else { return };
-        if !self.is_connected || self.unwritten == 0 {
+        if !self.peer.is_connected || self.unwritten == 0 {
             return;
         }
         let Some(id) = self.stream.or_else(|| connection.streams().open(Dir::Uni)) else { return };
@@ -98,7 +96,7 @@ impl Client {
 
     /// What follows everything that may have changed the connection.
     fn turn(&mut self, now: Time) {
-        self.is_connected |= self.peer.turn().connected;
+        self.peer.turn();
         let was_cwnd_limited = self.relay.pass_on(&mut self.governor);
         if was_cwnd_limited {
             self.held_by = Limit::Cwnd;
@@ -133,7 +131,7 @@ impl Endpoint for Client {
         let rtt_us = self.governor.sample().rtt_us;
         let is_sample = self.governor.view().delivered > delivered;
         let rtt = u64::try_from(rtt_us).ok().filter(|_| is_sample).map(Duration::from_micros);
-        News::of_answer(rtt, self.is_connected && self.is_idle)
+        News::of_answer(rtt, self.peer.is_connected && self.is_idle)
     }
 
     fn on_timer(&mut self, now: Time) {

@@ -33,15 +33,10 @@ pub(super) struct Peer {
     uses_ecn: bool,
     /// Datagrams that belong to no connection.
     answers: VecDeque<Vec<u8>>,
+    /// The handshake is complete.
+    pub is_connected: bool,
     /// Why the connection is over.
     pub lost: Option<ConnectionError>,
-}
-
-/// What has happened to a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Happened {
-    /// The handshake is complete.
-    pub connected: bool,
 }
 
 impl Peer {
@@ -76,6 +71,7 @@ impl Peer {
             now: Time::ZERO,
             uses_ecn: config.ecn.is_on(),
             answers: VecDeque::new(),
+            is_connected: false,
             lost: None,
         }
     }
@@ -122,10 +118,9 @@ impl Peer {
         }
     }
 
-    /// Has the connection and its endpoint tell each other, and returns what has happened.
-    pub fn turn(&mut self) -> Happened {
-        let mut happened = Happened::default();
-        let Some((handle, connection)) = &mut self.connection else { return happened };
+    /// Has the connection and its endpoint tell each other, and notes what has happened.
+    pub fn turn(&mut self) {
+        let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {
             if let Some(event) = self.endpoint.handle_event(*handle, event) {
                 connection.handle_event(event);
@@ -133,12 +128,11 @@ impl Peer {
         }
         while let Some(event) = connection.poll() {
             match event {
-                Event::Connected => happened.connected = true,
+                Event::Connected => self.is_connected = true,
                 Event::ConnectionLost { reason } => self.lost = Some(reason),
                 _ => {}
             }
         }
-        happened
     }
 
     pub fn on_timer(&mut self, now: Time) {

@@ -1,6 +1,7 @@
 //! What connects a connection of the library with a governor that is elsewhere: calls are kept until the connection has
 //! done its step, and its questions are answered with what the governor said last.
 
+use super::governors::Factory;
 use crate::adapter::{Call, Clock, Listener, Told, metrics};
 use crate::governor::Governor;
 use noq_proto::congestion::{self, ControllerFactory, ControllerMetrics};
@@ -12,7 +13,7 @@ pub(super) struct Relay {
     clock: Clock,
     initial_window: u64,
     state: Arc<Mutex<State>>,
-    own: Option<Arc<dyn ControllerFactory + Send + Sync>>,
+    own: Option<Factory>,
 }
 
 #[derive(Default)]
@@ -24,7 +25,7 @@ struct State {
 
 impl Relay {
     /// `own` makes the library's own controller, where that decides.
-    pub fn new(clock: Clock, governor: &Governor, own: Option<Arc<dyn ControllerFactory + Send + Sync>>) -> Relay {
+    pub fn new(clock: Clock, governor: &Governor, own: Option<Factory>) -> Relay {
         let relay = Relay { clock, initial_window: governor.window(), state: Arc::default(), own };
         relay.publish(governor);
         relay

@@ -9,7 +9,7 @@ use crate::key_path::KeyPath;
 use crate::program::Unknown;
 use crate::tree::{Entry, Node, Value};
 use dumbbell_cc::catalog::{BuildError, LoadError};
-use dumbbell_cc::{Algorithm, Catalog, Controller, Recipe};
+use dumbbell_cc::{Catalog, Controller, Recipe, StandIn, StandsFor};
 use dumbbell_parameters::Problem;
 use dumbbell_transport::real_time::OwnRule;
 use dumbbell_transport::udp::Unresponsive;
@@ -46,7 +46,7 @@ impl Context<'_> {
         at: &KeyPath,
     ) -> Option<Arc<Recipe>> {
         if spec.program.is_some() {
-            return recipe::<Unknown>();
+            return stand_in::<Unknown>();
         }
         let profile = TransportConfig::profile(self.profile(spec));
         let protocol = transport.or(profile.as_ref())?.protocol;
@@ -94,7 +94,7 @@ impl Context<'_> {
         (why, instead): (&str, &str),
         at: &KeyPath,
     ) -> Option<Arc<Recipe>> {
-        let recipe = if protocol.has_own_rule() { recipe::<OwnRule>()? } else { recipe::<Unresponsive>()? };
+        let recipe = if protocol.has_own_rule() { stand_in::<OwnRule>()? } else { stand_in::<Unresponsive>()? };
         if spec.cc.as_ref().is_some_and(|cc| cc.name != recipe.name()) {
             let help = "leave `cc` out, or choose endpoints that a controller can govern";
             self.report.key(&at.key("cc"), why, help);
@@ -305,10 +305,10 @@ fn unheeded(config: &TransportConfig, table: &serde_json::Value) -> Vec<Problem>
 }
 
 /// The recipe of what is no algorithm that anybody could choose.
-fn recipe<A: Algorithm>() -> Option<Arc<Recipe>> {
+fn stand_in<K: StandsFor>() -> Option<Arc<Recipe>> {
     let mut catalog = Catalog::default();
-    catalog.register::<A>().ok()?;
-    catalog.recipe(A::NAME, &Map::new()).ok().map(Arc::new)
+    catalog.register::<StandIn<K>>().ok()?;
+    catalog.recipe(K::NAME, &Map::new()).ok().map(Arc::new)
 }
 
 /// The table `over` on top of the table `under`; tables in them are merged alike.

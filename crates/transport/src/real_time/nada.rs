@@ -1,10 +1,8 @@
 //! The sender's half of NADA: from the congestion signal to rates (RFC 8698, section 4.3).
 
 use super::{RealTimeConfig, Report};
-use crate::udp::NoParameters;
-use dumbbell_cc_contract::{Algorithm, Control, Controller, View};
-use dumbbell_units::{Duration, Rng};
-use std::sync::Arc;
+use dumbbell_cc_contract::StandsFor;
+use dumbbell_units::Duration;
 
 /// `GAMMA_MAX`: by how much the rate exceeds what arrives, at most, while it ramps up.
 const MAX_RAMP: f64 = 0.5;
@@ -80,33 +78,14 @@ impl Nada {
     }
 }
 
-/// What stands in the place of a congestion controller, for reports: the rule is the call's own.
-#[derive(Clone, Debug)]
+/// The rule of a call itself, for reports.
 pub struct OwnRule;
 
-impl Algorithm for OwnRule {
-    type Parameters = NoParameters;
+impl StandsFor for OwnRule {
     const NAME: &'static str = "nada";
     const EXACT_NAME: &'static str = "nada-rfc8698";
     const SUMMARY: &'static str = "the rate of a call follows delay, loss and marks";
     const SOURCE: &'static str = "RFC 8698";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-
-    fn build(_: Arc<NoParameters>, _: Rng, _: Arc<str>) -> OwnRule {
-        OwnRule
-    }
-}
-
-impl Controller for OwnRule {
-    fn algorithm(&self) -> &str {
-        OwnRule::EXACT_NAME
-    }
-
-    fn init(&mut self, _view: &View, _control: &mut Control) {}
-
-    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
-        control.cwnd
-    }
 }
 
 fn in_ms(duration: Duration) -> f64 {

@@ -1,0 +1,66 @@
+//! What stands in the place of a controller, for experiment files and results, where the sender calls none.
+
+use crate::parameters::NoParameters;
+use crate::{Algorithm, Control, Controller, Hooks, View};
+use dumbbell_units::Rng;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// What a [`StandIn`] stands for: a rule that is elsewhere, or none.
+pub trait StandsFor: Send + Sync + 'static {
+    /// [`Algorithm::NAME`].
+    const NAME: &'static str;
+    /// [`Algorithm::EXACT_NAME`].
+    const EXACT_NAME: &'static str;
+    /// [`Algorithm::SUMMARY`].
+    const SUMMARY: &'static str;
+    /// [`Algorithm::SOURCE`].
+    const SOURCE: &'static str;
+    /// [`Controller::belongs_to`].
+    const BELONGS_TO: Option<&'static str> = None;
+    /// [`Controller::full_control`].
+    const FULL_CONTROL: bool = false;
+}
+
+/// Has a name and no parameters, and decides nothing.
+pub struct StandIn<K> {
+    exact_name: Arc<str>,
+    kind: PhantomData<K>,
+}
+
+impl<K: StandsFor> Controller for StandIn<K> {
+    fn algorithm(&self) -> &str {
+        &self.exact_name
+    }
+
+    fn belongs_to(&self) -> Option<&'static str> {
+        K::BELONGS_TO
+    }
+
+    fn full_control(&self) -> bool {
+        K::FULL_CONTROL
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE
+    }
+
+    fn init(&mut self, _view: &View, _control: &mut Control) {}
+
+    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
+        control.cwnd
+    }
+}
+
+impl<K: StandsFor> Algorithm for StandIn<K> {
+    type Parameters = NoParameters;
+    const NAME: &'static str = K::NAME;
+    const EXACT_NAME: &'static str = K::EXACT_NAME;
+    const SUMMARY: &'static str = K::SUMMARY;
+    const SOURCE: &'static str = K::SOURCE;
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+
+    fn build(_parameters: Arc<NoParameters>, _rng: Rng, exact_name: Arc<str>) -> StandIn<K> {
+        StandIn { exact_name, kind: PhantomData }
+    }
+}
