@@ -7,9 +7,9 @@ use crate::emulator::{Ends, Traffic};
 use crate::host::{Host, Side, place};
 use crate::settings::Settings;
 use crate::traffic::{Application, be_prompt};
-use crate::{NOTHING, PATIENCE, RunError, Shared};
+use crate::{NOTHING, PATIENCE, RunError, Shared, locked};
 use dumbbell_cc_contract::Fault;
-use dumbbell_network::controller_stream;
+use dumbbell_network::{FailedConnection, controller_stream, sender_counts};
 use dumbbell_results::{FlowCounts, Histogram, UNKNOWN};
 use dumbbell_scenario::{Flow, Scenario};
 use dumbbell_transport::{Act, Arrival, Endpoint, Handshake, Protocol};
@@ -19,7 +19,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 use std::io;
 use std::net::UdpSocket;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// What a socket holds for an end that is late: more than a window of the largest path here.
 const SOCKET_BYTES: usize = 16 << 20;
@@ -55,8 +55,7 @@ impl<'a> EndpointFlows<'a> {
         let mut flows = Vec::new();
         for (number, spec) in scenario.flows.iter().enumerate() {
             let Protocol::Library(library) = spec.transport.protocol else { continue };
-            let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, settings, &[]));
-            let hosts = [sender?, receiver?];
+            let hosts = Host::pair(settings, |_| Vec::new())?;
             let machine = |error| RunError::Machine(format!("cannot make the socket of flow {number}: {error}"));
             let [near, far] = Side::BOTH.map(|side| open_socket(&hosts[side as usize], side, number).map_err(machine));
             let stream = || controller_stream(scenario.seed, number);
@@ -103,14 +102,7 @@ impl<'a> EndpointFlows<'a> {
     /// Which connection that was, and why.
     pub fn failure(&self) -> Option<RunError> {
         let (number, fault) = locked(&self.failure).take()?;
-        let spec = self.get(number)?.spec;
-        Some(RunError::Connection {
-            flow: number,
-            label: spec.label.to_string(),
-            protocol: spec.transport.protocol.name(),
-            at: fault.at,
-            message: fault.message,
-        })
+        Some(FailedConnection::new(number, self.get(number)?.spec, &fault).into())
     }
 
     /// Drives the end that sends, and its application.
@@ -205,18 +197,10 @@ impl EndpointFlow<'_> {
         let end = self.near();
         let report = end.report();
         let sent = report.sent.copied().unwrap_or_default();
-        let unless_hidden = |count| if report.hides_timers { UNKNOWN } else { count };
         FlowCounts {
-            sent: sent.sent_segments,
-            retransmits: sent.retransmitted_segments,
             lost: report.sending.map_or(UNKNOWN, |sending| sending.view.lost),
-            rtos: unless_hidden(sent.rto_count),
-            spurious_losses: sent.spurious(),
-            probes: unless_hidden(sent.probe_count),
-            undos: sent.undo_count,
             duplicates: UNKNOWN,
-            sent_bytes: sent.sent_bytes,
-            ..FlowCounts::default()
+            ..sender_counts(&sent, report.hides_timers)
         }
     }
 }
@@ -349,8 +333,4 @@ impl Writer {
             };
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
 //! Why there is no result.
 
-use dumbbell_units::Time;
+use dumbbell_network::FailedConnection;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -72,19 +72,8 @@ pub enum RunError {
         said: String,
     },
     /// The connection of a flow whose ends are a library's could not go on.
-    #[error("the connection of flow {flow} (`{label}`, {protocol}) failed at {at}: {message}")]
-    Connection {
-        /// Number of the flow, from 0.
-        flow: usize,
-        /// Its label.
-        label: String,
-        /// What it speaks.
-        protocol: &'static str,
-        /// Time of the run.
-        at: Time,
-        /// What went wrong, and what would help.
-        message: String,
-    },
+    #[error(transparent)]
+    Connection(#[from] FailedConnection),
     /// A sysctl cannot be set.
     #[error("{0}")]
     Sysctl(String),

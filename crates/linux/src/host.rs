@@ -78,8 +78,16 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes a host for flows with these algorithms; one that has none has no socket.
-    pub fn new(side: Side, settings: &Settings, algorithms: &[Option<&str>]) -> Result<Host, RunError> {
+    /// Makes the hosts of senders and of receivers, for flows with these algorithms; one that has none has no socket.
+    pub fn pair<'a>(
+        settings: &Settings,
+        algorithms: impl Fn(Side) -> Vec<Option<&'a str>>,
+    ) -> Result<[Host; 2], RunError> {
+        let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, settings, &algorithms(side)));
+        Ok([sender?, receiver?])
+    }
+
+    fn new(side: Side, settings: &Settings, algorithms: &[Option<&str>]) -> Result<Host, RunError> {
         std::thread::scope(|scope| {
             let made = scope.spawn(|| Host::in_own_namespace(side, settings, algorithms)).join();
             made.unwrap_or_else(|_| Err(RunError::Machine("the thread of a host has failed".to_owned())))

@@ -43,14 +43,14 @@ use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
 use emulator::{Emulator, Ends, Traffic};
 use endpoints::EndpointFlows;
-use host::{Host, Side};
+use host::Host;
 use program::ProgramFlows;
 use rustix::fd::OwnedFd;
 use sampler::{Sampled, Sampler};
 use seen::Seen;
 use settings::Settings;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use traffic::{Application, Promptness};
 
@@ -200,8 +200,7 @@ pub fn run_watched(
     check_consent(scenario, bounds)?;
     let settings = Settings::new(scenario, sysctls)?;
     let (own, reports) = bpf::OwnAlgorithms::load(scenario)?;
-    let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &own.kernel_names(scenario, side)));
-    let hosts = [sender?, receiver?];
+    let hosts = Host::pair(&settings, |side| own.kernel_names(scenario, side))?;
     let programs = ProgramFlows::new(scenario, &settings)?;
     let endpoints = EndpointFlows::new(scenario, &settings)?;
     let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect(), scenario.links.len());
@@ -397,6 +396,11 @@ fn end(shared: &Shared, senders: &[Option<OwnedFd>], listeners: &[Option<OwnedFd
             traffic::wake(connection);
         }
     }
+}
+
+/// What a mutex holds, also where a thread has failed with it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Does something when it goes out of scope.

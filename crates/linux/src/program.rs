@@ -10,7 +10,7 @@ use crate::error::{ProgramFault, Role};
 use crate::host::{Host, Side, place};
 use crate::process::Process;
 use crate::settings::Settings;
-use crate::{FlowShared, PATIENCE, RunError, Shared};
+use crate::{FlowShared, PATIENCE, RunError, Shared, locked};
 use dumbbell_scenario::{CommandLine, Flow, Placeholder, Program, Scenario};
 use dumbbell_units::Time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,8 +24,8 @@ use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -93,12 +93,11 @@ impl<'a> ProgramFlows<'a> {
         let named = scenario.flows.iter().enumerate();
         let named = named.filter_map(|(number, spec)| Some((number, spec, spec.program.as_deref()?)));
         let flows = named.map(|(number, spec, program)| {
-            let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, settings, &[]));
             Ok(ProgramFlow {
                 number,
                 spec,
                 program,
-                hosts: [sender?, receiver?],
+                hosts: Host::pair(settings, |_| Vec::new())?,
                 listens: AtomicBool::new(false),
                 is_done: AtomicBool::new(false),
                 is_stopped: AtomicBool::new(false),
@@ -419,10 +418,6 @@ fn has_socket(text: &str, port: Option<u16>, state: Option<&str>) -> bool {
         let shown = words.nth(1);
         port.is_none_or(|port| own == Some(port)) && state.is_none_or(|state| shown == Some(state))
     })
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -198,11 +198,11 @@ impl<'a> Sampler<'a> {
                 let counted = state.counted();
                 let last = std::mem::replace(&mut self.last[index], counted);
                 if let Some(pair) = self.endpoints.get(index) {
-                    let sample = FlowSample { is_opaque: false, ..arrivals(counted, last, interval) };
-                    sample_endpoint(&mut self.recorder, (due, index), pair, sample, is_full);
+                    sample_endpoint(&mut self.recorder, (due, index), pair, arrivals(counted, last, interval), is_full);
                     continue;
                 }
-                self.recorder.flow(due, index, arrivals(counted, last, interval), |values| values.fill(f64::NAN));
+                let sample = FlowSample { is_opaque: true, ..arrivals(counted, last, interval) };
+                self.recorder.flow(due, index, sample, |values| values.fill(f64::NAN));
                 continue;
             };
             let Ok(info) = TcpInfo::of(socket) else { continue };
@@ -264,7 +264,7 @@ fn sample_endpoint(
     });
 }
 
-/// What is known of a program: bytes that came to the receiver's host.
+/// What is known of every flow: bytes that came to the receiver's host.
 fn arrivals(
     (delivered_bytes, received_bytes): (u64, u64),
     (last_delivered, last_received): (u64, u64),
@@ -274,7 +274,6 @@ fn arrivals(
         goodput_bytes: delivered_bytes - last_delivered,
         received_bytes: received_bytes - last_received,
         mbps_per_byte: 8e-6 / interval.as_secs_f64(),
-        is_opaque: true,
         ..FlowSample::default()
     }
 }
@@ -296,7 +295,6 @@ fn flow_sample(info: &TcpInfo, counted: (u64, u64), last: (u64, u64), interval: 
         sacked_out: info.sacked,
         packets_out: info.unacked,
         ca_state: state_name(info.ca_state),
-        is_opaque: false,
         ..arrivals(counted, last, interval)
     }
 }

@@ -67,8 +67,7 @@ pub fn shell(
         record: Record { series: false, ..scenario.record.clone() },
         ..scenario.clone()
     };
-    let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &[]));
-    let hosts = [sender?, receiver?];
+    let hosts = Host::pair(&settings, |_| Vec::new())?;
     let shared = Shared::new(network.flows.iter().map(|_| FlowShared::new()).collect(), network.links.len());
     let clock = Clock::starting_in(LEAD);
     let ends = vec![Ends::new(&hosts, Traffic::Programs(0))];

@@ -1,9 +1,9 @@
 //! A look at a run while it goes on.
 
-use crate::FlowShared;
+use crate::{FlowShared, locked};
 use dumbbell_units::{Duration, Time};
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
 /// What others see of a run that goes on.
 #[derive(Debug, Default)]
@@ -23,11 +23,11 @@ pub struct Progress {
 impl Watch {
     /// The latest look at the run, which is never older than 20 ms.
     pub fn progress(&self) -> Progress {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.0).clone()
     }
 
     pub(crate) fn note(&self, now: Time, duration: Duration, flows: &[FlowShared]) {
-        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = locked(&self.0);
         progress.duration = duration;
         progress.elapsed = now.since(Time::ZERO).min(duration);
         progress.delivered_bytes.clear();

@@ -5,17 +5,19 @@
 
 mod agenda;
 mod calendar;
+mod failure;
 mod link_watch;
 pub mod report;
 mod routes;
-mod sender_sample;
+mod sender;
 mod wiring;
 
 pub use agenda::{Agenda, BusyAgenda, Moment};
 pub use calendar::{Calendar, Place};
+pub use failure::FailedConnection;
 pub use link_watch::LinkWatch;
 pub use routes::{DelayLegs, Entry, Hop, Route, Routes, WayError};
-pub use sender_sample::add_sender;
+pub use sender::{add_sender, sender_counts};
 pub use wiring::{
     assign, controller_stream, for_each_link, media, slowest_link, slowest_rate, source_stream, spawned_stream,
     start_of, start_stream, wire,

@@ -1,8 +1,8 @@
-//! What a sender tells of itself, for the rows of a series.
+//! What a sender tells of itself, for the rows of tables.
 
 use dumbbell_cc_contract::{CaState, Control, RateSample, View};
-use dumbbell_results::FlowSample;
-use dumbbell_transport::Sending;
+use dumbbell_results::{FlowCounts, FlowSample, UNKNOWN};
+use dumbbell_transport::{SenderStats, Sending};
 
 /// Adds to the sample of a flow what its sender knows.
 #[inline]
@@ -22,6 +22,21 @@ pub fn add_sender(to: &mut FlowSample, sending: &Sending<'_>) {
     to.packets_out = view.packets_out;
     to.ca_state = state_name(view.ca_state);
     to.mode = controller.mode();
+}
+
+/// What a sender has counted, of which expiries of timers and probes may be hidden; all else is zero.
+pub fn sender_counts(sent: &SenderStats, hides_timers: bool) -> FlowCounts {
+    let unless_hidden = |count| if hides_timers { UNKNOWN } else { count };
+    FlowCounts {
+        sent: sent.sent_segments,
+        retransmits: sent.retransmitted_segments,
+        rtos: unless_hidden(sent.rto_count),
+        spurious_losses: sent.spurious(),
+        probes: unless_hidden(sent.probe_count),
+        undos: sent.undo_count,
+        sent_bytes: sent.sent_bytes,
+        ..FlowCounts::default()
+    }
 }
 
 fn delivery_mbps(sample: &RateSample, view: &View) -> f64 {

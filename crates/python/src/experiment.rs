@@ -588,7 +588,7 @@ fn run_error(error: dumbbell_sim::RunError) -> PyErr {
         Error::Memory(_)
         | Error::Series(_)
         | Error::Controller { .. }
-        | Error::Connection { .. }
+        | Error::Connection(_)
         | Error::Program { .. } => RunError::new_err(error.to_string()),
         Error::Way(_) | Error::NoSuchLink(_) => PyRuntimeError::new_err(error.to_string()),
     }

@@ -5,7 +5,7 @@ use crate::packet::{Kind, Packet};
 use crate::production::Production;
 use crate::streams::Deliveries;
 use dumbbell_cc::Controller;
-use dumbbell_network::Entry;
+use dumbbell_network::{Entry, sender_counts};
 use dumbbell_path::{Port, Schedule, Train};
 use dumbbell_results::{FlowCounts, Histogram, UNKNOWN};
 use dumbbell_scenario::Flow as Spec;
@@ -225,27 +225,20 @@ impl Flow {
 
     /// What has been counted so far.
     pub fn counts(&self) -> FlowCounts {
-        let sender = self.ends.sent();
         let receiver = self.ends.received();
         let frames = self.ends.frames();
-        let unless_hidden = |count| if self.ends.hides_timers() { UNKNOWN } else { count };
+        let hides_timers = self.ends.hides_timers();
         FlowCounts {
-            sent: sender.sent_segments,
-            retransmits: sender.retransmitted_segments,
             lost: self.ends.lost(),
             network_drops: self.traffic.drops,
-            rtos: unless_hidden(sender.rto_count),
-            spurious_losses: sender.spurious(),
-            probes: unless_hidden(sender.probe_count),
-            undos: sender.undo_count,
-            duplicates: unless_hidden(receiver.duplicate_segments),
+            duplicates: if hides_timers { UNKNOWN } else { receiver.duplicate_segments },
             acks: receiver.acks_sent,
             arrived: receiver.arrived_segments,
             delivered_bytes: receiver.delivered_bytes,
-            sent_bytes: sender.sent_bytes,
             frames: frames.complete,
             late_frames: frames.late,
             lost_frames: frames.lost,
+            ..sender_counts(&self.ends.sent(), hides_timers)
         }
     }
 

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use engine::Split;
 
 pub use bounds::{Bounds, Growth, MemoryExceeded, SERIES_CHUNK_BYTES, SeriesSink};
-pub use dumbbell_network::WayError;
+pub use dumbbell_network::{FailedConnection, WayError};
 pub use dumbbell_path::Change;
 pub use dumbbell_results::{Column, Names, Table, Values};
 pub use dumbbell_transport::{Sending, Steer};
@@ -93,19 +93,8 @@ pub enum RunError {
         message: String,
     },
     /// A connection could not go on.
-    #[error("the connection of flow {flow} (`{label}`, {protocol}) failed at {at}: {message}")]
-    Connection {
-        /// Index of the flow.
-        flow: usize,
-        /// Its label.
-        label: String,
-        /// What it speaks.
-        protocol: &'static str,
-        /// Simulated time.
-        at: Time,
-        /// What went wrong, and what would help.
-        message: String,
-    },
+    #[error(transparent)]
+    Connection(#[from] FailedConnection),
     /// A flow is two programs, whose clock is the wall's.
     #[error(
         "flow {flow} ({label}) is a `program`, which runs in real time with --on linux only\n  help: give --on linux --allow-programs, in Python on=dumbbell.Linux(allow_programs=True), or a `cc` in place of `program`"

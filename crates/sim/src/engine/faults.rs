@@ -4,6 +4,7 @@ use super::Engine;
 use crate::RunError;
 use crate::flow::Flow;
 use dumbbell_cc::Fault;
+use dumbbell_network::FailedConnection;
 
 /// Flows that may fail.
 pub(super) fn fallible(flows: &[Flow]) -> Vec<usize> {
@@ -27,12 +28,15 @@ impl Engine<'_> {
             None => Ok(()),
             Some(((fault, algorithm), flow)) => {
                 let spec = self.traffic.spec(&self.scenario, flow);
-                let (label, at, message) = (spec.label.to_string(), fault.at, fault.message.clone());
                 Err(match algorithm {
-                    Some(algorithm) => {
-                        RunError::Controller { flow, label, algorithm: algorithm.to_owned(), at, message }
-                    }
-                    None => RunError::Connection { flow, label, protocol: spec.transport.protocol.name(), at, message },
+                    Some(algorithm) => RunError::Controller {
+                        flow,
+                        label: spec.label.to_string(),
+                        algorithm: algorithm.to_owned(),
+                        at: fault.at,
+                        message: fault.message.clone(),
+                    },
+                    None => FailedConnection::new(flow, spec, fault).into(),
                 })
             }
         }

@@ -53,7 +53,7 @@ pub fn check(case: &str) -> std::result::Result<Outcome, String> {
 pub fn ended(error: &RunError) -> std::result::Result<Outcome, String> {
     match error {
         RunError::Cancelled | RunError::Memory(_) => Ok(Outcome::Stopped),
-        RunError::Connection { message, .. } if message.contains("transport.") => Ok(Outcome::Refused),
+        RunError::Connection(failed) if failed.message.contains("transport.") => Ok(Outcome::Refused),
         error => Err(error.to_string()),
     }
 }
