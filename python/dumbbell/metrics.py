@@ -37,15 +37,13 @@ from dumbbell.inference import mean_interval as mean_interval
 from dumbbell.inference import proportion_interval as proportion_interval
 from dumbbell.inference import quantile_interval as quantile_interval
 from dumbbell.inference import welch_anova as welch_anova
+from dumbbell.packets import PACKET_BITS as PACKET_BITS
 from dumbbell.posthoc import Pair as Pair
 from dumbbell.posthoc import games_howell as games_howell
 from dumbbell.posthoc import holm as holm
 from dumbbell.posthoc import paired_holm as paired_holm
 from dumbbell.posthoc import tukey as tukey
 from dumbbell.posthoc import welch_holm as welch_holm
-
-PACKET_BITS = 12_000
-"""Bits of one delivery opportunity of a Mahimahi trace (1500 bytes)."""
 
 
 def quantile(values: ArrayLike, p: float) -> float | None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import typer
 
+import scripts
 from dumbbell.application import app
 
 ROOT = Path(__file__).parents[2]
-spec = importlib.util.spec_from_file_location("commands", ROOT / "docs/site/commands.py")
-assert spec and spec.loader
-commands = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(commands)
+commands = scripts.load("docs/site/commands.py")
 PAGE = (ROOT / "docs/reference/commands.md").read_text("utf-8")
 
 

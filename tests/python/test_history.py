@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -10,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import scripts
+
 SCRIPT = Path(__file__).parents[2] / "docs/site/history.py"
-spec = importlib.util.spec_from_file_location("history", SCRIPT)
-assert spec and spec.loader
-history = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(history)
+history = scripts.load("docs/site/history.py")
 
 
 @pytest.mark.parametrize(

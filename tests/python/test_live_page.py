@@ -7,7 +7,6 @@ Those of the engine need the package ``wasmtime``, those of the page a browser (
 from __future__ import annotations
 
 import base64
-import importlib.util
 import json
 import re
 import subprocess
@@ -15,7 +14,6 @@ import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -23,6 +21,7 @@ import pytest
 
 import browsers
 import dumbbell as db
+import scripts
 from browsers import SCHEMES, WIDTHS, objections, opened
 from dumbbell import _core
 
@@ -30,15 +29,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "out/live/index.html"
 
 
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("live_page", ROOT / "docs/site/live_page.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-live = load()
+live = scripts.load("docs/site/live_page.py")
 PRESETS = {preset["name"]: preset["toml"] for preset in live.presets()}
 START = PRESETS[live.START]
 

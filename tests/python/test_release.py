@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+import scripts
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests/release/check.py"
-spec = importlib.util.spec_from_file_location("release_check", SCRIPT)
-assert spec is not None and spec.loader is not None
-check = importlib.util.module_from_spec(spec)
-sys.modules["release_check"] = check
-spec.loader.exec_module(check)
+check = scripts.load("tests/release/check.py")
 
 READ = ("Cargo.toml", "Cargo.lock", "CITATION.cff", "CHANGELOG.md", "pyproject.toml")
 PAGES = ("docs/cite.md", "docs/install.md", "docs/reference/result-files.md")

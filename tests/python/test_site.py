@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+import scripts
 
 ROOT = Path(__file__).parents[2]
 
 
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs/site/pages.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-pages = load()
+pages = scripts.load("docs/site/pages.py")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dumbbell.metrics import PACKET_BITS
+from dumbbell.packets import PACKET_BITS
 from dumbbell.report import number, percent
 from dumbbell.why.marks import early_marks
 from dumbbell.why.setup import Block, Link, Setup, Subject, in_unit, ways

@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core
+from dumbbell.packets import PACKET_BITS
 
 if TYPE_CHECKING:
     from dumbbell.results import Result
-
-PACKET_BITS = 12_000
-"""Bits of a packet of 1500 bytes."""
 
 Block = Mapping[str, Any]
 """A table of the resolved experiment."""
