@@ -236,7 +236,7 @@ impl<P: Packet> Link<P> {
             _ => {
                 let mut packet = P::default();
                 write(&mut packet);
-                self.offer_any(now, &packet)
+                self.offer_any(now, &mut packet)
             }
         }
     }
@@ -296,20 +296,20 @@ impl<P: Packet> Link<P> {
 
     /// [`offer`](Self::offer) without a fast path: everything that a link can do to a packet.
     #[inline(never)]
-    fn offer_any(&mut self, now: Time, packet: &P) -> Offer {
+    fn offer_any(&mut self, now: Time, packet: &mut P) -> Offer {
         self.ledger.arrivals.add(packet.size());
-        if self.ingress.is_some() { self.offer_to_ingress(now, *packet) } else { self.offer_to_queue(now, *packet) }
+        if self.ingress.is_some() { self.offer_to_ingress(now, packet) } else { self.offer_to_queue(now, packet) }
     }
 
     /// A packet comes to what is before the queue.
     #[inline(never)]
-    fn offer_to_ingress(&mut self, now: Time, mut packet: P) -> Offer {
+    fn offer_to_ingress(&mut self, now: Time, packet: &mut P) -> Offer {
         let admitted = match &mut self.ingress {
             None => Ok(false),
-            Some(ingress) => ingress.admit(now, &mut packet, &mut self.ledger),
+            Some(ingress) => ingress.admit(now, packet, &mut self.ledger),
         };
         let is_duplicated = match admitted {
-            Err(cause) => return self.ledger.drop_now(packet, cause),
+            Err(cause) => return self.ledger.drop_now(*packet, cause),
             Ok(is_duplicated) => is_duplicated,
         };
         match self.offer_admitted(now, packet) {
@@ -330,37 +330,38 @@ impl<P: Packet> Link<P> {
         });
         match refused {
             Some(cause) => self.ledger.drop_now(packet, cause),
-            None => self.offer_admitted(now, packet),
+            None => self.offer_admitted(now, &mut packet),
         }
     }
 
     /// A packet has passed what is before the queue: it comes to the [queue](Self::offer_to_queue), unless too many are
     /// on the link.
     #[inline(never)]
-    fn offer_admitted(&mut self, now: Time, packet: P) -> Offer {
+    fn offer_admitted(&mut self, now: Time, packet: &mut P) -> Offer {
         let most = self.ingress.as_ref().and_then(|ingress| ingress.most_packets);
         if most.is_some_and(|most| self.packets_on_link(now) >= u64::from(most)) {
-            return self.ledger.drop_now(packet, DropCause::QueueFull);
+            return self.ledger.drop_now(*packet, DropCause::QueueFull);
         }
         self.offer_to_queue(now, packet)
     }
 
-    /// A packet comes to the queue.
+    /// A packet comes to the queue. It is copied only to where it stays: whoever wrote a part of it a moment ago and reads
+    /// it as a whole waits for that.
     #[inline(always)]
-    fn offer_to_queue(&mut self, now: Time, mut packet: P) -> Offer {
+    fn offer_to_queue(&mut self, now: Time, packet: &mut P) -> Offer {
         let size = packet.size();
         let departs = match &mut self.stage {
             Stage::Instant(_) => now,
             Stage::DropTail(queue) => match queue.offer(now, size) {
                 Some(departs) => departs,
-                None => return self.ledger.drop_now(packet, DropCause::QueueFull),
+                None => return self.ledger.drop_now(*packet, DropCause::QueueFull),
             },
-            Stage::Gated(queue) => match queue.offer(now, &mut packet, &mut self.ledger) {
+            Stage::Gated(queue) => match queue.offer(now, packet, &mut self.ledger) {
                 Ok(departs) => departs,
-                Err(cause) => return self.ledger.drop_now(packet, cause),
+                Err(cause) => return self.ledger.drop_now(*packet, cause),
             },
-            Stage::Held(_) => return self.offer_held(now, packet),
-            Stage::Remote(remote) => return remote.offer(now, packet),
+            Stage::Held(_) => return self.offer_held(now, *packet),
+            Stage::Remote(remote) => return remote.offer(now, *packet),
         };
         self.propagate(now, departs, packet);
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }

@@ -82,7 +82,7 @@ impl<P: Packet> Pipe<P> {
 
     /// A packet enters at `departs`, which never goes backwards.
     #[inline(always)]
-    pub(crate) fn push(&mut self, departs: Time, passage: Passage, packet: P) {
+    pub(crate) fn push(&mut self, departs: Time, passage: Passage, packet: &P) {
         let mut arrives = departs + passage.delay(self.base);
         if self.is_special {
             arrives = self.arrival_in_order(departs, passage);
@@ -90,12 +90,12 @@ impl<P: Packet> Pipe<P> {
         if self.disorder.is_some() {
             self.push_in_disorder(arrives, passage, packet);
         } else {
-            self.push_in_order(arrives, packet);
+            self.push_in_order(arrives, *packet);
         }
     }
 
     #[inline(never)]
-    fn push_in_disorder(&mut self, arrives: Time, passage: Passage, packet: P) {
+    fn push_in_disorder(&mut self, arrives: Time, passage: Passage, packet: &P) {
         let Some(disorder) = &mut self.disorder else { return };
         self.next_arrival = self.next_arrival.min(arrives);
         disorder.push(arrives, matches!(passage, Passage::Delayed(_)), packet);
@@ -231,9 +231,7 @@ impl<P: Packet> Pipe<P> {
     #[inline(never)]
     fn take_in_disorder(&mut self, packet: &mut P) {
         let Some(disorder) = &mut self.disorder else { return };
-        if let Some(next) = disorder.pop() {
-            *packet = next;
-        }
+        disorder.take_into(packet);
         self.next_arrival = disorder.next_arrival();
     }
 
@@ -377,7 +375,7 @@ mod tests {
             }
             let packet = TestPacket::new(i, 1500);
             let passage = pipe.draw(now, &packet);
-            pipe.push(now, passage, packet);
+            pipe.push(now, passage, &packet);
         }
         while pipe.count(|_| true) > 0 {
             out.push(take(&mut pipe));
@@ -401,7 +399,7 @@ mod tests {
         for (&ms, number) in departures_ms.iter().zip(0..) {
             let (departs, packet) = (Time::from_nanos(ms * MS), TestPacket::new(number, 1500));
             let passage = pipe.draw(departs, &packet);
-            pipe.push(departs, passage, packet);
+            pipe.push(departs, passage, &packet);
         }
         let next = |_: &u64| (pipe.next_arrival().as_nanos() / MS, take(&mut pipe));
         departures_ms.iter().map(next).collect()

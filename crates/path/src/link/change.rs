@@ -200,7 +200,7 @@ impl<P: Packet> Link<P> {
     /// Puts a packet into the pipe again that was taken back.
     fn propagate_again(&mut self, now: Time, drawn: Drawn, packet: P) {
         if self.fast_path.draws() {
-            self.propagate_as(drawn, now, packet);
+            self.propagate_as(drawn, now, &packet);
         } else {
             self.pipe.push_plain(drawn.departs, packet);
         }

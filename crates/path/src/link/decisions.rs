@@ -89,7 +89,7 @@ impl<P: Packet> Link<P> {
         if self.fast_path == FastPath::Held {
             self.pipe.push_behind(departs, packet);
         } else {
-            self.propagate(decided_at, departs, packet);
+            self.propagate(decided_at, departs, &packet);
         }
         Some(departs)
     }

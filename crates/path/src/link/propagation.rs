@@ -10,9 +10,9 @@ use dumbbell_units::Time;
 impl<P: Packet> Link<P> {
     /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
     #[inline(never)]
-    pub(super) fn propagate(&mut self, now: Time, departs: Time, packet: P) {
+    pub(super) fn propagate(&mut self, now: Time, departs: Time, packet: &P) {
         let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
-        let passage = if is_lost { None } else { Some(self.pipe.draw(departs, &packet)) };
+        let passage = if is_lost { None } else { Some(self.pipe.draw(departs, packet)) };
         while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
             self.drawn.pop_front();
         }
@@ -28,7 +28,7 @@ impl<P: Packet> Link<P> {
         if self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs)) {
             let mut packet = P::default();
             write(&mut packet);
-            return self.propagate_as(Drawn { departs, passage: None }, now, packet);
+            return self.propagate_as(Drawn { departs, passage: None }, now, &packet);
         }
         self.pipe.write_plain(departs, write);
         if departs > now {
@@ -38,12 +38,12 @@ impl<P: Packet> Link<P> {
 
     /// [`propagate`](Self::propagate) for a packet whose random numbers have been drawn.
     #[inline(always)]
-    pub(super) fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: P) {
+    pub(super) fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: &P) {
         let Drawn { departs, passage } = drawn;
         match passage {
             Some(passage) => self.pipe.push(departs, passage, packet),
-            None if departs <= now => self.ledger.drop_later(packet, DropCause::LossAfter),
-            None => self.lost_later.push_back((departs, packet)),
+            None if departs <= now => self.ledger.drop_later(*packet, DropCause::LossAfter),
+            None => self.lost_later.push_back((departs, *packet)),
         }
         if departs > now {
             self.drawn.push_back(drawn);

@@ -1,8 +1,9 @@
 //! Packets that may overtake each other.
 
+use crate::ring::Ring;
 use dumbbell_units::{Time, claimed};
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// Packets under way that may overtake each other.
 ///
@@ -10,13 +11,13 @@ use std::collections::{BinaryHeap, VecDeque};
 /// heap.
 #[derive(Clone, Debug)]
 pub(super) struct Disorder<P> {
-    in_order: VecDeque<InFlight<P>>,
+    in_order: Ring<InFlight<P>>,
     overtaking: BinaryHeap<InFlight<P>>,
     entered: u64,
 }
 
 /// A packet in a pipe that may reorder. The greatest is the one that comes out first, as `BinaryHeap` wants it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InFlight<P> {
     pub(super) arrives: Time,
     number: u64,
@@ -25,36 +26,40 @@ pub(super) struct InFlight<P> {
     pub(super) packet: P,
 }
 
-impl<P: Copy> Disorder<P> {
+impl<P: Copy + Default> Disorder<P> {
     pub(super) fn new() -> Disorder<P> {
-        Disorder { in_order: VecDeque::new(), overtaking: BinaryHeap::new(), entered: 0 }
+        Disorder { in_order: Ring::new(), overtaking: BinaryHeap::new(), entered: 0 }
     }
 
-    pub(super) fn push(&mut self, arrives: Time, is_waited_for: bool, packet: P) {
+    pub(super) fn push(&mut self, arrives: Time, is_waited_for: bool, packet: &P) {
         self.entered += 1;
-        let entering = InFlight { arrives, number: self.entered, is_waited_for, packet };
-        if self.in_order.back().is_none_or(|last| last.arrives <= arrives) {
-            self.in_order.push_back(entering);
+        let number = self.entered;
+        let entering = || InFlight { arrives, number, is_waited_for, packet: *packet };
+        if self.in_order.last_mut().is_none_or(|last| last.arrives <= arrives) {
+            self.in_order.push_back(entering());
         } else {
-            self.overtaking.push(entering);
+            self.overtaking.push(entering());
         }
     }
 
     /// When the next one comes out.
     pub(super) fn next_arrival(&self) -> Time {
         let first = |place: Option<&InFlight<P>>| place.map_or(Time::NEVER, |head| head.arrives);
-        first(self.in_order.front()).min(first(self.overtaking.peek()))
+        first(self.in_order.get(0)).min(first(self.overtaking.peek()))
     }
 
-    /// The one that comes out next.
-    pub(super) fn pop(&mut self) -> Option<P> {
+    /// Writes the one that comes out next to `packet`; nothing where there is none.
+    pub(super) fn take_into(&mut self, packet: &mut P) {
         // The greater comes out first, and none is less than any.
-        let next = if self.overtaking.peek() > self.in_order.front() {
-            self.overtaking.pop()
+        let (next, ordered) = (self.overtaking.peek(), self.in_order.get(0));
+        if next > ordered {
+            next.into_iter().for_each(|place| *packet = place.packet);
+            self.overtaking.pop();
         } else {
-            self.in_order.pop_front()
-        };
-        next.map(|place| place.packet)
+            let Some(next) = ordered else { return };
+            *packet = next.packet;
+            self.in_order.drop_first();
+        }
     }
 
     /// Takes the last `count` that were put in back out, in their order, with the times at which they would have come
@@ -63,8 +68,9 @@ impl<P: Copy> Disorder<P> {
         self.entered -= count as u64;
         let entered = self.entered;
         let mut back = Vec::with_capacity(count);
-        while self.in_order.back().is_some_and(|last| last.number > entered) {
-            back.extend(self.in_order.pop_back());
+        while let Some(last) = self.in_order.last_mut().filter(|last| last.number > entered) {
+            back.push(*last);
+            self.in_order.drop_last();
         }
         back.extend(self.overtaking.iter().filter(|place| place.number > entered));
         self.overtaking.retain(|place| place.number <= entered);
@@ -82,8 +88,7 @@ impl<P: Copy> Disorder<P> {
 
     /// Bytes of memory [claimed](claimed).
     pub(super) fn memory(&self) -> u64 {
-        claimed::<InFlight<P>>(self.in_order.len(), self.in_order.capacity())
-            + claimed::<InFlight<P>>(self.overtaking.len(), self.overtaking.capacity())
+        self.in_order.memory() + claimed::<InFlight<P>>(self.overtaking.len(), self.overtaking.capacity())
     }
 }
 
@@ -128,7 +133,9 @@ mod tests {
                     0 => {
                         plain.sort_unstable();
                         let expected = if plain.is_empty() { None } else { Some(plain.remove(0).1) };
-                        prop_assert_eq!(disorder.pop(), expected);
+                        let mut taken = u64::MAX;
+                        disorder.take_into(&mut taken);
+                        prop_assert_eq!(taken, expected.unwrap_or(u64::MAX));
                         inside = 0;
                     }
                     1 => {
@@ -140,7 +147,7 @@ mod tests {
                         inside -= count;
                     }
                     _ => {
-                        disorder.push(Time::from_nanos(time), true, number as u64);
+                        disorder.push(Time::from_nanos(time), true, &(number as u64));
                         plain.push((time, number as u64));
                         inside += 1;
                     }

@@ -116,7 +116,7 @@ impl<P: Packet> RadioPort<P> {
     /// A packet leaves the receiver, in its order.
     pub(super) fn propagate(&mut self, now: Time, packet: P) {
         let passage = self.pipe.draw(now, &packet);
-        self.pipe.push(now, passage, packet);
+        self.pipe.push(now, passage, &packet);
     }
 
     pub(super) fn counters(&self) -> LinkCounters {

@@ -33,9 +33,9 @@ impl Engine<'_> {
         let now = self.now;
         let mut until_check = PACKETS_PER_CHECK;
         while let Endpoints::Other(ends) = &mut self.flows[index].ends
-            && let Some(datagram) = ends.far.poll_transmit(now, self.payloads.blank())
+            && let Some(datagram) = ends.far.poll_transmit(now, self.replies.blank())
         {
-            let (flow, payload) = (flow_number(index), self.payloads.keep());
+            let (flow, payload) = (flow_number(index), self.replies.keep());
             let route = *self.routes.of(index);
             let write = |place: &mut Packet| {
                 *place = Packet::datagram(Kind::Reply, now, flow, route.reverse_rest, datagram, payload);

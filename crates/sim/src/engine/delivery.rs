@@ -220,8 +220,8 @@ impl Engine<'_> {
         }
         let flow = &mut self.flows[index];
         let (Endpoints::Other(ends), Some(payload)) = (&mut flow.ends, packet.attachment()) else { return };
-        let news = ends.near.on_packet(now, packet.arrival(self.payloads.get(payload)));
-        self.payloads.forget(payload);
+        let news = ends.near.on_packet(now, packet.arrival(self.replies.get(payload)));
+        self.replies.forget(payload);
         if let Some(rtt) = news.rtt() {
             self.checks.rtt(index, rtt.as_micros());
             if self.is_measuring {

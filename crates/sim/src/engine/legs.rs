@@ -4,7 +4,7 @@
 
 use super::Engine;
 use crate::agenda::Turn;
-use crate::packet::Packet;
+use crate::packet::{Packet, Payloads};
 use dumbbell_network::{Hop, Route};
 use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Report, Train};
 use dumbbell_units::Time;
@@ -173,7 +173,9 @@ impl Engine<'_> {
         self.count_known_departure(hop, &packet, departs);
         let copy = match packet.attachment() {
             None => packet,
-            Some(payload) if packet.kind.has_payload() => packet.with_attachment(self.payloads.copy(payload)),
+            Some(payload) if packet.kind.has_payload() => {
+                packet.with_attachment(self.payloads_of(&packet).copy(payload))
+            }
             Some(sacks) => packet.with_attachment(self.sacks.copy(sacks)),
         };
         if copy.carries_data() {
@@ -276,6 +278,11 @@ impl Engine<'_> {
         }
     }
 
+    /// Where the payloads are of datagrams that go the way of this one.
+    fn payloads_of(&mut self, packet: &Packet) -> &mut Payloads {
+        if packet.kind.is_forward() { &mut self.payloads } else { &mut self.replies }
+    }
+
     #[cold]
     pub(super) fn count_drop(&mut self, packet: &Packet) {
         if packet.carries_data() {
@@ -283,7 +290,7 @@ impl Engine<'_> {
         }
         if let Some(attachment) = packet.attachment() {
             if packet.kind.has_payload() {
-                self.payloads.forget(attachment);
+                self.payloads_of(packet).forget(attachment);
             } else {
                 self.sacks.take(attachment);
             }

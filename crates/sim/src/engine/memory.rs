@@ -103,7 +103,7 @@ impl Engine<'_> {
         parts[SENDERS] = self.flows.iter().map(|flow| flow.ends.memory() + flow.streams_memory()).sum();
         parts[PACKETS] = self.media.iter().map(|medium| medium.memory()).sum();
         parts[PACKETS] += self.delays.as_ref().map_or(0, |delays| delays.memory());
-        parts[CONTENTS] = self.sacks.memory() + self.payloads.memory();
+        parts[CONTENTS] = self.sacks.memory() + self.payloads.memory() + self.replies.memory();
         parts[HISTOGRAMS] = self.flows.iter().map(|flow| flow.histograms() as u64).sum();
         parts[SERIES] = self.recorder.memory();
         parts[TRAFFIC] = self.traffic.memory(&self.flows);

@@ -68,7 +68,10 @@ pub(crate) struct Engine<'a> {
     entries: Vec<Entry>,
     /// What packets under way carry besides themselves.
     sacks: Store<Options>,
+    /// What datagrams to the far end carry.
     payloads: Payloads,
+    /// Those of datagrams to the near end, apart because those are longer.
+    replies: Payloads,
     /// When the clock, media and flows have something to do: of what is due at the same time the clock first, then
     /// media, then flows.
     clock: Clock,
@@ -149,6 +152,7 @@ impl<'a> Engine<'a> {
             entries,
             sacks: Store::default(),
             payloads: Payloads::default(),
+            replies: Payloads::default(),
             clock,
             flow_agenda,
             recorder,
@@ -223,7 +227,7 @@ impl<'a> Engine<'a> {
         });
         let links = results::links(&measured_links);
         // Where there are very many flows, their table takes the room of what was under way.
-        drop((self.media, self.delays, self.sacks, self.payloads));
+        drop((self.media, self.delays, self.sacks, self.payloads, self.replies));
         drop((self.medium_agenda, self.flow_agenda, self.routes));
         let flows = results::flows(tables::flow_summaries(&self.scenario, self.flows, measured_s));
         let (series, link_series) = self.recorder.take();

@@ -168,7 +168,9 @@ impl QuicReceiver {
             self.forget_lowest();
             return if number == highest_end { Place::Next } else { Place::Other };
         }
-        let index = self.ranges.partition_point(|range| range.end < number);
+        // Without losses a late packet fills the lowest gap.
+        let fills_lowest = self.ranges.first().is_some_and(|range| number <= range.end);
+        let index = if fills_lowest { 0 } else { self.ranges.partition_point(|range| range.end < number) };
         let known = self.ranges.get(index).is_some_and(|range| range.start <= number && number < range.end);
         if known {
             return Place::Known;

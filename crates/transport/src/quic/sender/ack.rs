@@ -29,7 +29,8 @@ impl Told {
     #[inline]
     fn continued_by(&self, ranges: &[SackBlock]) -> Option<SackBlock> {
         let ([told, below @ ..], [told_now, below_now @ ..]) = (&self.0[..], ranges) else { return None };
-        let is_continued = told.start == told_now.start && below == below_now;
+        // The lowest range tells it at once where a late packet has filled a gap.
+        let is_continued = told.start == told_now.start && below.last() == below_now.last() && below == below_now;
         is_continued.then_some(SackBlock { start: told.end, end: told_now.end })
     }
 
