@@ -45,9 +45,9 @@ pub struct TransportConfig {
     #[schemars(range(max = 14), extend("x-source" = "tcp_select_initial_window: log2(tcp_rmem[2]) - 15, for 32 MiB"))]
     pub window_scale: u8,
     /// How much an application may have written that is not acknowledged: `"unlimited"`; `"autotuning"`, Linux's
-    /// buffer, which grows with the window and never shrinks; or a size as an application sets it, of which Linux makes
-    /// twice as many bytes, because headers and bookkeeping take room, too. Who has more to write waits until a third
-    /// of the buffer is free. TCP only.
+    /// buffer, which grows with the window and never shrinks; or a size as an application sets it, less than
+    /// 1 GiB, of which Linux makes twice as many bytes, because headers and bookkeeping take room, too. Who has more to
+    /// write waits until a third of the buffer is free. TCP only.
     #[schemars(extend("x-source" = "sk_sndbuf; tcp_sndbuf_expand, sk_stream_write_space; SO_SNDBUF"))]
     pub send_buffer: SendBufferSize,
     /// What an autotuned send buffer has at first, if that is more than the first window needs.
@@ -58,7 +58,7 @@ pub struct TransportConfig {
     /// The most that an autotuned send buffer has.
     #[serde(with = "as_bytes")]
     #[schemars(with = "Bytes")]
-    #[schemars(extend("x-at-least" = "4608B", "x-at-most" = "1024TiB", "x-source" = "tcp_wmem[2]"))]
+    #[schemars(extend("x-at-least" = "4608B", "x-at-most" = "2147483647B", "x-source" = "tcp_wmem[2], an int"))]
     pub send_buffer_max: u64,
     /// Who shapes transmissions by the pacing rate.
     #[schemars(extend("x-source" = "sk_pacing_status; tc-fq"))]

@@ -75,10 +75,19 @@ impl<'de> Deserialize<'de> for SendBufferSize {
     }
 }
 
-/// Nothing could be written into an empty buffer.
+/// The most that an application may ask for: twice as much still is an `int` (sock_setsockopt: `INT_MAX / 2`).
+const MOST: Bytes = Bytes::new((i32::MAX / 2) as u64);
+
+/// Nothing could be written into an empty buffer, and what is written into it takes memory.
 fn of_size<E: de::Error>(size: Bytes) -> Result<SendBufferSize, E> {
     if size == Bytes::ZERO {
         return Err(E::custom("a send buffer of 0 bytes takes nothing; allowed: at least 1 byte, or \"unlimited\""));
+    }
+    if size > MOST {
+        return Err(E::custom(format_args!(
+            "a send buffer of {size} is more than Linux has; allowed: at most {} bytes (INT_MAX / 2), or \"unlimited\"",
+            MOST.as_u64()
+        )));
     }
     Ok(SendBufferSize::Fixed(size))
 }
@@ -123,6 +132,10 @@ mod tests {
         assert!(read("\"auto\"").unwrap_err().contains("\"unlimited\", \"autotuning\" or a size"));
         assert!(read("-1").unwrap_err().contains("\"autotuning\""));
         assert!(read("0").unwrap_err().contains("at least 1 byte"));
+        assert_eq!(read("1073741823"), Ok(SendBufferSize::Fixed(MOST)));
+        for too_large in ["1073741824", "\"1GiB\"", "9223372036854775807"] {
+            assert!(read(too_large).unwrap_err().contains("allowed: at most 1073741823 bytes"));
+        }
         assert!(read("\"10kbit\"").unwrap_err().contains("bytes"));
     }
 }
