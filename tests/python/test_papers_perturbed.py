@@ -34,7 +34,7 @@ class Wrong:
 
 CC = "flows[0].cc"
 SWEPT_CC = f'sweep."{CC}"'
-TABLE7, FIG5, TABLE2, SIMULATION, LOSS, WINDOWS, SINGLE, COURSES = (
+TABLE7, FIG5, TABLE2, SIMULATION, LOSS, WINDOWS, SINGLE, COURSES, CACM, PRAGUE = (
     "zhang/table7",
     "rebbr/fig5",
     "kato/table2",
@@ -43,6 +43,8 @@ TABLE7, FIG5, TABLE2, SIMULATION, LOSS, WINDOWS, SINGLE, COURSES = (
     "responses/windows",
     "bbr-n/single",
     "bbr-n/courses",
+    "field/cacm",
+    "field/prague",
 )
 SHORTER: dict[str, dict[str, Any]] = {
     COURSES: {'sweep."flows[0].count"': [1]},
@@ -65,6 +67,9 @@ WRONG = [
     Wrong(LOSS, "fam-24", "20s", "CUBIC for version 1", instead={"bbr": "cubic"}),
     Wrong(LOSS, "fam-25", "20s", "version 2 for version 1", instead={"bbr": "bbr2"}),
     Wrong(LOSS, "fam-27", "20s", "version 1 for CUBIC", instead={"cubic": "bbr"}),
+    Wrong(CACM, "fld-01", "40s", "BBR for CUBIC", instead={"cubic": "bbr"}),
+    Wrong(CACM, "fld-03", "40s", "CUBIC for BBR", instead={"bbr": "cubic"}),
+    Wrong(PRAGUE, "fld-23", "40s", "CUBIC for Prague", instead={"prague": "cubic"}),
     Wrong(WINDOWS, "res-01", "30000s", "HighSpeed for Reno", instead={"reno": "highspeed"}),
     Wrong(WINDOWS, "res-03", "30000s", "Reno for HighSpeed", instead={"highspeed": "reno"}),
     Wrong(WINDOWS, "res-06", "30000s", "HighSpeed for Scalable", instead={"scalable": "highspeed"}),
