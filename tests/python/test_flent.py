@@ -177,6 +177,10 @@ def test_the_shift_at_a_split_is_the_difference_of_means_by_its_standard_error()
     assert splits[shifts.argmax()] == 25
 
 
+def test_a_load_that_is_too_short_for_two_parts_has_no_change(upload: flent.FlentData) -> None:
+    assert inspection.inspect(upload, Path("x.flent.gz")).change is None
+
+
 def test_an_inspection_tells_what_the_sockets_and_the_kernel_said() -> None:
     data = recording(
         is_away=False,

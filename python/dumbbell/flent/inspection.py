@@ -184,6 +184,8 @@ def _change(data: FlentData) -> Change | None:
     total = np.nansum(rates, axis=0)
     loaded = (at > data.delay + LEAST_PART_S) & (at <= at[-1] - data.delay)
     at, total = at[loaded], total[loaded]
+    if not at.size:
+        return None
     splits = np.arange(1, at.size)
     splits = splits[(at[splits] - at[0] >= LEAST_PART_S) & (at[-1] - at[splits] >= LEAST_PART_S)]
     if not splits.size:
