@@ -1,7 +1,7 @@
 """Mutants of the Python package, as mutmut makes them: one file of a copy of the project is changed at a time.
 
-What the type checker refuses is unviable, as what does not compile. The rest is shown to the test files from which
-imports lead to the module, the nearest first.
+What the type checker refuses is unviable, as what does not compile. The rest is shown to one test file after another,
+the nearest first, until a test fails.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import ast
 import difflib
 import json
+import math
 import os
 import random
 import re
@@ -17,8 +18,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,8 +33,10 @@ TESTS = Path("tests/python")
 TOOL = "uv run --no-project --with mutmut==3.8.1 python"
 CPU_S = 600
 PATIENCE_S = 1800
-# Words in the names of test files that take long: asked late, unless a module is called so.
+# Words in the names of test files that take long: asked late, unless the module has them in its name.
 SLOW = {"cluster", "large", "browser", "notebook", "linux", "machine", "tutorials", "gallery", "papers"}
+# What most modules are seen by, whatever they are called: asked early.
+BROAD = {"test_kept_commands"}
 # Their tests take real time.
 OF_THE_KERNEL = {"grounds", "live", "rootless", "shell", "worker"}
 
@@ -41,6 +45,8 @@ OF_THE_KERNEL = {"grounds", "live", "rootless", "shell", "worker"}
 class PythonMutant(Mutant):
     """One change of a module."""
 
+    statement: range
+    """The lines of the statement that it changes."""
     mutated: str
     """The whole file with the change."""
     after: str
@@ -52,12 +58,34 @@ class PythonMutant(Mutant):
 
 
 @dataclass
+class Seen:
+    """Which test files ran which line, as coverage has it; what a test file does not run, it cannot notice."""
+
+    files: Mapping[str, Any] | None = None
+
+    @classmethod
+    def read(cls, path: Path | None) -> Seen:
+        """From what ``coverage json --show-contexts`` writes."""
+        return cls() if path is None else cls(json.loads(path.read_text("utf-8"))["files"])
+
+    def by(self, mutant: PythonMutant, names: Sequence[str]) -> Sequence[str]:
+        """Those of some test files that run what a mutant changes."""
+        if self.files is None:
+            return names
+        of_lines = self.files.get(mutant.file, {}).get("contexts", {})
+        ran = {name for line in mutant.statement for name in of_lines.get(str(line), [])}
+        return [name for name in names if name in ran]
+
+
+@dataclass
 class Suite:
     """The Python tests of a tree."""
 
     tree: Path
+    seen: Seen = field(default_factory=Seen)
+    """Which test files run what; nothing where nobody has looked."""
     unsound: set[str] = field(default_factory=set)
-    """Tests that fail without a mutant, too."""
+    """Tests, and whole files, that fail without a mutant, too."""
 
     def run(self, words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str] | None:
         """What a command says in the tree, within bounds; nothing if it hangs."""
@@ -79,7 +107,7 @@ class Suite:
     def check(
         self, files: Sequence[str], environment: Mapping[str, str] | None = None, *, takes_real_time: bool = False
     ) -> str:
-        """Runs test files until one fails: nothing if they pass, otherwise why they did not."""
+        """Runs test files, or one test, until one fails: nothing if they pass, otherwise why they did not."""
         words = ["pytest", "-x", "--tb=no", "-p", "no:cacheprovider", *files]
         if not takes_real_time:
             words += ["-m", "not real_time"]
@@ -106,34 +134,31 @@ class Suite:
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
-        """The modules that each module of the package, and each test file, imports anywhere in it."""
+        """The modules that each module of the package, and each file of the tests, imports anywhere in it."""
         modules = {name_of(path.relative_to(self.tree / "python")): path for path in self.sources}
-        found = {name: imported(path, name, modules.keys()) for name, path in modules.items()}
-        for path in sorted((self.tree / TESTS).glob("test_*.py")):
-            found[path.stem] = imported(path, path.stem, modules.keys())
-        return found
+        modules |= {path.stem: path for path in sorted((self.tree / TESTS).glob("*.py"))}
+        return {name: imported(path, name, modules.keys()) for name, path in modules.items()}
 
     @property
     def sources(self) -> list[Path]:
         """The modules of the package."""
         return sorted((self.tree / PACKAGE).rglob("*.py"))
 
-    def nearest(self, module: str, most: int) -> list[str]:
-        """The test files that see a module soonest, by name first, and then by the way that imports take to it."""
+    def ordered(self, module: str) -> list[str]:
+        """All test files: those that see a module soonest first, by name and by the way of imports."""
         distance, front = {module: 0}, {module}
         while front:
             front = {name for name, used in self.imports.items() if name not in distance and used & front}
             distance.update(dict.fromkeys(front, max(distance.values()) + 1))
-        words = set(module.split(".")[1:])
-        tests = [name for name in distance if name.startswith("test_")]
-        mentions = {name: self.mentions(name, module) for name in tests}
+        words = set(re.split(r"[._]", module)) - {"dumbbell"}
 
-        def order(name: str) -> tuple[bool, bool, int, int, str]:
+        def order(name: str) -> tuple[int, bool, int, float, str]:
             words_of_test = set(name.split("_"))
-            return not words & words_of_test, bool(SLOW & words_of_test), -min(mentions[name], 3), distance[name], name
+            common = len(words & words_of_test) or int(name in BROAD)
+            is_slow = bool((SLOW & words_of_test) - words)
+            return -common, is_slow, -min(self.mentions(name, module), 3), distance.get(name, math.inf), name
 
-        tests.sort(key=order)
-        return [str(TESTS / f"{name}.py") for name in tests[:most]]
+        return sorted((name for name in self.imports if name.startswith("test_")), key=order)
 
     def mentions(self, test: str, module: str) -> int:
         """How often a test file names the last part of a module."""
@@ -175,6 +200,11 @@ def described(number: int, file: str, mutated: str) -> PythonMutant:
     text = (ROOT / file).read_text("utf-8")
     before, after = text.splitlines(keepends=True), mutated.splitlines(keepends=True)
     diff = "".join(difflib.unified_diff(before, after, file, file, n=2))
+    at = next(
+        tag[1]
+        for tag in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        if tag[0] != "equal"
+    )
     removed = [line[1:].strip() for line in diff.splitlines()[2:] if line.startswith("-")]
     added = [line[1:].strip() for line in diff.splitlines()[2:] if line.startswith("+")]
     return PythonMutant(
@@ -182,10 +212,27 @@ def described(number: int, file: str, mutated: str) -> PythonMutant:
         group=group_of(file),
         file=file,
         line=" ".join(removed),
+        statement=statement(text, at + 1),
         after=" ".join(added),
         diff=diff,
         mutated=mutated,
     )
+
+
+def statement(text: str, line: int) -> range:
+    """The lines of the innermost statement around one, without those inside; of a function's head, its body's."""
+    around = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt) and line in lines_of(node)]
+    innermost = max(around, key=lambda node: node.lineno)
+    body = getattr(innermost, "body", [])
+    if isinstance(innermost, ast.FunctionDef):
+        return range(body[0].lineno, lines_of(innermost).stop)
+    return range(innermost.lineno, max(body[0].lineno, innermost.lineno + 1) if body else lines_of(innermost).stop)
+
+
+def lines_of(node: ast.stmt) -> range:
+    """The lines of a statement, decorators included."""
+    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
+    return range(first, (node.end_lineno or node.lineno) + 1)
 
 
 def group_of(file: str) -> str:
@@ -194,30 +241,39 @@ def group_of(file: str) -> str:
     return parts[0] if len(parts) > 1 else "dumbbell"
 
 
-def judge(mutant: PythonMutant, suite: Suite, most: int, cache: Path) -> None:
-    """Changes the file, has it looked at until somebody notices, and puts it back."""
-    file = suite.tree / mutant.file
+def judge(mutant: PythonMutant, suite: Suite, most: int | None, cache: Path) -> None:
+    """Changes the file, and has it looked at until somebody notices."""
+    with changed(suite.tree / mutant.file, mutant.mutated):
+        if suite.types(cache):
+            mutant.verdict, mutant.by = "unviable", "mypy"
+            return
     module = name_of(Path(mutant.file).relative_to("python"))
     takes_real_time = module.rsplit(".", 1)[-1] in OF_THE_KERNEL
-    tests = suite.nearest(module, most)
-    unchanged = file.read_text("utf-8")
-    while True:
-        try:
-            file.write_text(mutant.mutated, "utf-8")
-            if suite.types(cache):
-                mutant.verdict, mutant.by = "unviable", "mypy"
+    mutant.verdict = "missed"
+    for name in suite.seen.by(mutant, suite.ordered(module))[:most]:
+        test_file = str(TESTS / f"{name}.py")
+        while test_file not in suite.unsound:
+            with changed(suite.tree / mutant.file, mutant.mutated):
+                why = suite.check([test_file], takes_real_time=takes_real_time)
+            if not why:
+                break
+            # A test is asked once more alone, and a file as a whole if it was ended from outside.
+            asked = why if why.startswith(test_file) else test_file
+            if not suite.check([asked], takes_real_time=takes_real_time):
+                mutant.verdict, mutant.by = "caught", why
                 return
-            why = suite.check(tests, takes_real_time=takes_real_time)
-        finally:
-            file.write_text(unchanged, "utf-8")
-        if not why:
-            mutant.verdict = "missed"
-            return
-        if why.startswith(str(TESTS)) and suite.check([why], takes_real_time=takes_real_time):
-            suite.leave_out(why)
-            continue
-        mutant.verdict, mutant.by = "caught", why
-        return
+            suite.leave_out(asked)
+
+
+@contextmanager
+def changed(file: Path, text: str) -> Iterator[None]:
+    """A file with another text, which is put back."""
+    unchanged = file.read_text("utf-8")
+    try:
+        file.write_text(text, "utf-8")
+        yield
+    finally:
+        file.write_text(unchanged, "utf-8")
 
 
 def survey(work: Path, arguments: argparse.Namespace) -> tuple[list[Mutant], dict[str, int]]:
@@ -243,7 +299,7 @@ def survey(work: Path, arguments: argparse.Namespace) -> tuple[list[Mutant], dic
         described(number, file, texts[file][str(of_file)]) for number, (file, of_file) in enumerate(drawn, start=1)
     ]
     print(f"{len(sample)} mutants of {total}", flush=True)
-    suite = Suite(tree)
+    suite = Suite(tree, Seen.read(arguments.seen))
     if said := suite.types(work / "mypy"):
         sys.exit(f"types are wrong without a mutant:\n{said}")
     with (work / f"python-{arguments.seed}.jsonl").open("w", encoding="utf-8") as log:
