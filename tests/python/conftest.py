@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 import load
+import snapshots
 from dumbbell import Result, cli, papers
 from dumbbell import run as run_experiment
+from dumbbell.papers.model import Report
 from dumbbell.papers.output import SCHEMA
 
 # A shell's background job ignores SIGINT, and what it starts inherits that: a test's interrupt would do nothing.
@@ -91,26 +93,38 @@ def dumbbell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def quick_part(dumbbell: Cli, tmp_path: Path) -> QuickPart:
+def quick_part(dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> QuickPart:
     """Runs a part of a study from end to end in the quick form, with its page; gives what ``--json`` prints of it.
 
-    What is printed follows its schema, and is what ``report.json`` keeps.
+    What is printed follows its schema, and is what ``report.json`` keeps. What the runs would have said, had they been
+    long enough for a verdict, is what ``tests/snapshots`` keeps.
     """
     import fastjsonschema
+
+    whole: list[Report] = []
+    shortened = Report.shortened
+
+    def kept(report: Report, duration: str) -> Report:
+        whole.append(report)
+        return shortened(report, duration)
+
+    monkeypatch.setattr(Report, "shortened", kept)
 
     follows = fastjsonschema.compile(json.loads(SCHEMA.read_text()))
 
     def call(study: str, part: str, page_bytes: int) -> dict[str, Any]:
         done = dumbbell("reproduce", f"{study}/{part}", "--quick", "--json", "--html", "--out", tmp_path)
         assert (done.status, done.err) == (0, "")
-        whole = json.loads(done.out)
-        follows(whole)
-        (printed,) = whole["parts"]
+        told = json.loads(done.out)
+        follows(told)
+        (printed,) = told["parts"]
         assert printed == json.loads((tmp_path / "report.json").read_text())
         claims = next(one for one in papers.load(study).parts if one.name == part).claims
         assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
         assert (tmp_path / f"{study}.html").stat().st_size > page_bytes
         assert isinstance(printed, dict)
+        (report,) = whole
+        snapshots.same_as_kept(f"studies/{study}-{part}", snapshots.of_report(report))
         return printed
 
     return call

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from matplotlib import image
 
+import snapshots
+from described import described
 from dumbbell.commands.plot import KINDS
 from gallery import PICTURES
 
@@ -28,12 +30,14 @@ def test_a_picture_of_the_gallery_is_the_one_that_is_drawn(name: str, tmp_path: 
     path = FOLDER / f"{name}.png"
     update = bool(os.environ.get("DUMBBELL_UPDATE_GALLERY"))
     drawn = path if update else tmp_path / path.name
-    PICTURES[name]().savefig(drawn, dpi=DPI, metadata={"Software": None})
+    picture = PICTURES[name]()
+    picture.savefig(drawn, dpi=DPI, metadata={"Software": None})
     kept, now = image.imread(path), image.imread(drawn)
     if f"matplotlib=={mpl.__version__} " not in REQUIREMENTS.read_text():
         pytest.skip("another version of matplotlib draws letters elsewhere")
     assert kept.shape == now.shape
     assert np.abs(kept - now).mean() < SAME
+    snapshots.same_as_kept(f"gallery/{name}", described(picture))
 
 
 def test_the_page_shows_every_picture_and_every_kind() -> None:

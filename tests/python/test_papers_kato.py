@@ -138,9 +138,9 @@ def test_the_experiment_files_are_valid(part: papers.Part[Any], points: int) -> 
     assert [len(experiment.load(one.file).points) for one in part.experiments] == [points]
 
 
-@pytest.mark.parametrize("part", ["table2", "causes", "port", "setups", "windows", "heatmap"])
+@pytest.mark.parametrize("part", ["table2", "causes", "port", "setups", "windows", "buffers", "heatmap"])
 def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
-    assert quick_part("kato", part, 10_000)["caveats"]
+    assert quick_part("kato", part, 5_000)["caveats"]
 
 
 def test_send_and_receive_buffers_are_tried_apart(dumbbell: Cli, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import dumbbell as db
+from conftest import QuickPart
 from dumbbell import experiment, papers
 from dumbbell.papers.data import published
 from dumbbell.papers.model import CONTRADICTED
@@ -172,3 +173,8 @@ def test_with_windows_of_16_mib_the_sender_s_device_decides_at_500_ms() -> None:
             of = theirs[losses[run["links[1].loss"]]]
             found.append(abs(run["throughput_mbps"] * curves.WIRE / of - 1) <= 0.1)
     assert near == {"500packets": [True] * 3, "unlimited": [False] * 3}
+
+
+@pytest.mark.parametrize("part", ["fig1", "fig2", "fig3", "fig4", "fig6", "window16", "today"])
+def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
+    quick_part("rebbr", part, 5_000)

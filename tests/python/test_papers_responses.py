@@ -2,6 +2,7 @@
 
 import pytest
 
+from conftest import QuickPart
 from dumbbell.papers.responses.theory import LAWS, window
 from dumbbell.papers.responses.windows import NAMES, PART, Points, mean_window
 from dumbbell.papers.runs import Run
@@ -31,3 +32,7 @@ def test_a_transfer_that_does_not_end_has_the_window_of_the_whole_run() -> None:
 
     assert packets(10.0) == pytest.approx(10)
     assert packets(None) == pytest.approx(5)
+
+
+def test_a_quick_part_from_end_to_end(quick_part: QuickPart) -> None:
+    quick_part("responses", "windows", 5_000)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from conftest import Cli
+from conftest import Cli, QuickPart
 from dumbbell import api, experiment, papers
 from dumbbell.papers.data import published
 from dumbbell.papers.runs import jain, ratio
@@ -331,3 +331,8 @@ def test_a_clock_of_milliseconds_keeps_reno_s_flows_from_locking_to_the_queue() 
 
     assert shorter_over_longer("1ms", "500us") > 1.1
     assert shorter_over_longer("0s", "0s") < 0.95
+
+
+@pytest.mark.parametrize("part", ["table1", "table3", "table4", "table7"])
+def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
+    quick_part("zhang", part, 5_000)

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 import dumbbell as db
+import snapshots
 from conftest import Cli
 from dumbbell import why
 from dumbbell.columns import columns
 from dumbbell.plots import limits as band
 from dumbbell.why import limits, words
 from dumbbell.why.setup import Setup
+from kept_files import flat
 
 PATH: dict[str, Any] = {"rate": "50mbit", "rtt": "40ms"}
 
@@ -139,10 +141,12 @@ PLANTED: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("planted", "named"), [case[1:] for case in PLANTED], ids=[case[0] for case in PLANTED])
-def test_a_planted_cause_is_named_first_and_the_run_without_it_is_faster(planted: dict[str, Any], named: str) -> None:
+@pytest.mark.parametrize(("name", "planted", "named"), PLANTED, ids=[case[0] for case in PLANTED])
+def test_a_planted_cause_is_named_first_and_the_run_without_it_is_faster(
+    name: str, planted: dict[str, Any], named: str
+) -> None:
     result = db.run(planted)
-    answer, *_ = why.answers(result, progress=False)
+    answer, *others = why.answers(result, progress=False)
     first = answer.named[0]
     assert first.cause.name.startswith(named)
     # What proves it is a run that anybody can repeat: the resolved experiment with some settings replaced.
@@ -156,6 +160,10 @@ def test_a_planted_cause_is_named_first_and_the_run_without_it_is_faster(planted
 
     assert goodput(without) > 1.01 * goodput(result)
     assert first.gain.low > 0 or not first.gain.has_width
+    told = [line for one in (answer, *others) for line in flat(words.as_json(one, "it.toml"))]
+    snapshots.same_as_kept(
+        f"why/{name.replace(' ', '-')}", [*told, words.sentence(answer), words.items(answer, "it.toml")]
+    )
 
 
 LIMITED: list[tuple[str, dict[str, Any], str, float]] = [
