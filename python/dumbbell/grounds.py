@@ -202,7 +202,10 @@ def _attempt_in_worker(point: _core.Point, linux: Linux, cancel: _core.CancelTok
         command = [sys.executable, "-m", "dumbbell.worker", *words]
         said = folder / "said"
         # The worker sees the end of its standard input when this process ends, however it ends.
-        with said.open("w") as stderr, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=stderr) as worker:
+        with (
+            said.open("w", encoding="utf-8") as stderr,
+            subprocess.Popen(command, stdin=subprocess.PIPE, stderr=stderr) as worker,
+        ):
             while True:
                 with suppress(subprocess.TimeoutExpired):
                     worker.wait(PATIENCE_S)

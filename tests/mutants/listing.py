@@ -1,7 +1,8 @@
 """Lists the mutants of Python files, or makes some of them; runs where mutmut is installed, which knows how.
 
 Texts are left out, since they are for people: which of their letters matter no test should say. So is how thick, how
-large or how opaque a picture draws something, which no reading of the picture depends on.
+large or how opaque a picture draws something, which no reading of the picture depends on. And so is `strict` of `zip`,
+an assertion: where rows are as long as each other, as they have to be, it does nothing.
 
 Reads a JSON object from standard input, file: [numbers of mutants], or file: null for all; prints for each file
 its numbers or, for those that were asked for, {number: text of the whole file}.
@@ -38,11 +39,11 @@ def main() -> None:
     answer: dict[str, object] = {}
     for name, numbers in json.load(sys.stdin).items():
         module, mutations, *_ = create_mutations(name, Path(name).read_text("utf-8"))
-        looks = of_looks(module)
+        left_out = of_left_out(module)
         known = {
             number: mutation
             for number, mutation in enumerate(mutations)
-            if mutation.contained_by_top_level_function is not None and not is_for_people(mutation, looks)
+            if mutation.contained_by_top_level_function is not None and not is_left_out(mutation, left_out)
         }
         if numbers is None:
             answer[name] = list(known)
@@ -52,8 +53,8 @@ def main() -> None:
     json.dump(answer, sys.stdout)
 
 
-def is_for_people(mutation: Any, looks: set[int]) -> bool:
-    """Whether a text changes, or the looks alone."""
+def is_left_out(mutation: Any, left_out: set[int]) -> bool:
+    """Whether a text changes, or nothing but such arguments."""
     import libcst
 
     before, after = mutation.original_node, mutation.mutated_node
@@ -62,18 +63,19 @@ def is_for_people(mutation: Any, looks: set[int]) -> bool:
     if isinstance(before, libcst.Call) and isinstance(after, libcst.Call):
         kept = {id(argument) for argument in after.args}
         changed = [argument for argument in before.args if id(argument) not in kept]
-        return bool(changed) and all(id(argument) in looks for argument in changed)
-    return id(before) in looks
+        return bool(changed) and all(id(argument) in left_out for argument in changed)
+    return id(before) in left_out
 
 
-def of_looks(node: Any) -> set[int]:
-    """The arguments that are about looks, and what is inside them."""
+def of_left_out(node: Any) -> set[int]:
+    """Such arguments of calls, and what is inside them."""
     import libcst
 
     found: set[int] = set()
     for child in node.children:
-        is_about_looks = isinstance(child, libcst.Arg) and child.keyword is not None and child.keyword.value in LOOKS
-        found |= {id(one) for one in everything_in(child)} if is_about_looks else of_looks(child)
+        name = child.keyword.value if isinstance(child, libcst.Arg) and child.keyword is not None else ""
+        is_assertion = name == "strict" and isinstance(node.func, libcst.Name) and node.func.value == "zip"
+        found |= {id(one) for one in everything_in(child)} if name in LOOKS or is_assertion else of_left_out(child)
     return found
 
 

@@ -1,5 +1,6 @@
 """The drawing of the house shows what the crates depend on, and no arrow points up."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -57,3 +58,21 @@ def test_every_arrow_is_a_dependency(crate: str) -> None:
 def test_every_crate_is_drawn() -> None:
     arrows = drawn()
     assert set(arrows) | set().union(*arrows.values()) >= CRATES
+
+
+def test_files_of_text_are_opened_with_an_encoding_and_none_hangs_on_the_machine() -> None:
+    """What a place in the arguments says, ``open("w", encoding=…)`` and ``read_text("utf-8")``, or that it is bytes."""
+    found = []
+    for path in sorted((ROOT / "python").rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            given = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+            named = {keyword.arg: keyword.value for keyword in call.keywords}
+            is_path = call.func.attr in ("read_text", "write_text")
+            is_text = is_path or (call.func.attr == "open" and given[:1] in (["r"], ["w"], ["a"], ["x"]))
+            encoding = named.get("encoding")
+            said = encoding.value if isinstance(encoding, ast.Constant) else None
+            if is_text and said not in ("utf-8", "ascii") and not {"utf-8", "ascii"} & set(map(str, given)):
+                found.append(f"{path.relative_to(ROOT)}:{call.lineno}")
+    assert found == []

@@ -146,7 +146,9 @@ CASES: dict[str, list[str]] = {
     "museum": ["check museum cubic-idle --out out", "check museum cubic-idle --markdown"],
     "score": ["score reno", "score cubic --set verdict --json"],
     "gate": ["check gate cubic reno --scenario beside-cubic --repeat 8 --markdown gate.md --out gate"],
-    "evidence": ["check evidence cubic --quick --criterion aqm --out out"],
+    "evidence": [
+        "check evidence cubic --quick --criterion aqm --criterion 5.2.3 --criterion 6.4 --criterion 7.8 --out out"
+    ],
     "suite": ["suite aqm/bursts --quick --cc cubic --out out"],
     "adversary": ["adversary reno --evaluations 4 --out out", "adversary reno --evaluations 4 --attack delay --json"],
     "lists": ["cc list", "cc show bbr", "cc show cubic --json", "suite --list", "reproduce --list"],
