@@ -32,7 +32,7 @@ def told(path: Path) -> list[str]:
         case ".sqlog":
             records = [json.loads(record) for record in path.read_text("utf-8").split("\x1e") if record.strip()]
             return list(flat(records))
-        case ".md" | ".toml" | ".txt":
+        case ".md" | ".txt":
             return path.read_text("utf-8").splitlines()
     return []
 

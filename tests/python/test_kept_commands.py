@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,25 @@ CASES: dict[str, list[str]] = {
         "metrics out",
         "report out",
     ],
+    "examples": [
+        "run streams.toml --set duration=3s --set warmup=1s --plot --out streams",
+        "report streams",
+        "metrics streams",
+        "run talk-spurts.toml --set duration=6s --set warmup=1s --plot --out talk",
+        "report talk",
+        "run call.toml --set duration=6s --set warmup=1s --out call",
+        "report call --format md",
+        "run wifi-anomaly.toml --set duration=12s --set warmup=1s --plot --out wifi",
+        "report wifi --format md",
+        "run transports.toml --set duration=4s --set warmup=1s --out transports",
+        "plot transports --format png",
+        "run l4s.toml --set duration=4s --set warmup=1s --plot --out marks",
+        "why marks --repeat 2",
+        "run incast.toml --set duration=2s --out incast",
+        "report incast --format md",
+        "run parking-lot.toml --set duration=4s --set warmup=1s --plot --out lot",
+        "metrics lot",
+    ],
     "changing": [
         "run changing.toml --plot --out out",
         "report out",
@@ -185,6 +205,8 @@ def test_what_commands_say_is_what_is_kept(
     monkeypatch.setenv("COLUMNS", "120")
     for file, text in FILES.items():
         Path(file).write_text(text)
+    for example in (snapshots.ROOT / "examples").glob("*.toml"):
+        shutil.copy(example, tmp_path)
     drawn: dict[int, Picture] = {}
     encoded = Picture.encoded
 
@@ -194,7 +216,7 @@ def test_what_commands_say_is_what_is_kept(
 
     monkeypatch.setattr(Picture, "encoded", kept)
     lines: list[str] = []
-    known: dict[Path, bytes] = {Path(file): b"" for file in FILES}
+    known = {path: path.read_bytes() for path in Path().iterdir()}
     for command in CASES[name]:
         drawn.clear()
         done = dumbbell(*command.split())
@@ -202,7 +224,7 @@ def test_what_commands_say_is_what_is_kept(
         # What runs beside each other is drawn in any order.
         lines += [line for lines in sorted(map(described, drawn.values())) for line in lines]
         for path in sorted(path for path in Path().rglob("*") if path.is_file()):
-            if known.get(path) != (content := path.read_bytes()) and path not in map(Path, FILES):
+            if known.get(path) != (content := path.read_bytes()):
                 known[path] = content
                 lines += [f"file {path}", *(f"  {line}" for line in told(path))]
     snapshots.same_as_kept(f"commands/{name}", [anywhere(line.replace(str(tmp_path), "DIR")) for line in lines])
