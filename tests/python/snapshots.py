@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +29,8 @@ def same_as_kept(name: str, lines: Sequence[str]) -> None:
         path.write_text("\n".join(lines) + "\n", "utf-8")
     if f"matplotlib=={mpl.__version__} " not in (ROOT / "requirements.txt").read_text():
         pytest.skip("another version of matplotlib chooses other ticks")
-    assert lines == path.read_text("utf-8").splitlines()
+    kept = path.read_text("utf-8").splitlines()
+    assert lines == kept, "\n".join(difflib.unified_diff(kept, lines, "kept", "now", n=1, lineterm=""))
 
 
 def of_report(report: Report) -> list[str]:

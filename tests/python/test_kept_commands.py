@@ -179,7 +179,7 @@ OF_THE_MACHINE = [
     re.compile(r"(\d+\.\d+, engine [0-9a-f]{16})"),
     re.compile(r"(\d+\.\d+, content hash [0-9a-f]{64})"),
     re.compile(r"(\d+\.\d+) s for \d+ simulated seconds"),
-    re.compile(r" packets in (.* s of CPU.*)"),
+    re.compile(r" packets(?: in|,) (.* s of CPU.*)"),
 ]
 """What is not the same everywhere and in every version."""
 
