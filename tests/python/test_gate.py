@@ -305,6 +305,13 @@ def test_own_classes_and_quic_are_compared(own: Path, tmp_path: Path, dumbbell: 
             {"scenarios": {"steady": {"digest": "", "seeds": [1], "values": {}}}},
             "`steady` was recorded of another experiment",
         ),
+        *(
+            (
+                {"scenarios": {"steady": {"digest": "", "seeds": seeds, "values": {}}}},
+                "scenarios.steady.seeds: it must be a list of whole numbers",
+            )
+            for seeds in ([], 1, ["1"], [1, 1.5], [True])
+        ),
         (
             {"scenarios": {"steady": {"digest": "", "seeds": [1], "values": {"goodput": [-1]}}}},
             "scenarios.steady.values.goodput: numbers must lie between 0 and 1e+300, or be null",

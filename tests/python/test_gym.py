@@ -287,8 +287,10 @@ def test_files_that_are_no_trained_agents_are_refused_with_what_is_wrong(tmp_pat
         assert message in refusal()
     np.savez_compressed(path, **good)
     assert "write numpy.savez, not numpy.savez_compressed" in refusal()
-    with pytest.raises(ValueError, match="do not go with"):
+    with pytest.raises(ValueError, match=r"do not go with biases of shape \(3,\)$"):
         gym.save_policy(path, environment, [(weights, np.zeros(3))])
+    with pytest.raises(ValueError, match=r"and the 4 outputs before$"):
+        gym.save_policy(path, environment, [(np.zeros((4, 6)), np.zeros(4)), (np.zeros((1, 3)), np.zeros(1))])
     with pytest.raises(ValueError, match="has 2 outputs"):
         gym.save_policy(path, environment, [(np.zeros((2, 6)), np.zeros(2))])
     np.savez(path, **good)

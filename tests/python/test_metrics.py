@@ -186,6 +186,11 @@ def test_an_omniscient_sender_has_propagation_and_gaps_only() -> None:
     assert every_ms == pytest.approx(0.0205, abs=0.0011)
 
 
+def test_what_could_be_sent_at_the_end_comes_too_late() -> None:
+    assert metrics.omniscient_delay([500], 0.02, 1.0) is None
+    assert metrics.omniscient_delay([500], 0.02, 1.1) is not None
+
+
 def test_utilization_of_nine_on_a_twelve_megabit_trace() -> None:
     assert metrics.utilization(9e6 * 10, metrics.trace_capacity_bits([1], 0, 10)) == pytest.approx(0.75)
 

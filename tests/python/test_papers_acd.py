@@ -97,8 +97,18 @@ def test_losses_must_come_in_bursts_at_both_startups() -> None:
         return next(one.verdict for one in table2.PART.judge(cases) if one.claim.id == "acd-10")
 
     assert verdict(200.0, 200.0) == "holds"
+    assert verdict(1.5, 1.5) == "fails"
     assert verdict(200.0, 1.5) == "fails"
     assert verdict(1.5, 200.0) == "fails"
+
+
+@pytest.mark.parametrize(("base", "form", "holds"), [(100, 50, True), (100, 66, False), (100, 39, False)])
+def test_half_of_the_retransmissions_is_from_four_to_six_and_a_half_tenths(
+    base: float, form: float, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table2, "retransmitted", lambda run: run)
+    pair: Any = (base, form)
+    assert table2.half(pair) is holds
 
 
 def with_bursts(run: Run, first: float, second: float) -> Run:

@@ -163,6 +163,26 @@ def test_a_trace_tells_the_states_in_their_order() -> None:
     assert 0.95 < states.share_of(trace, "probe_bw") < 0.99
 
 
+@pytest.mark.parametrize(
+    ("visit", "holds"),
+    [
+        ((10.0, 0.25, 4.0), True),
+        ((8.9, 0.25, 4.0), False),
+        ((11.1, 0.25, 4.0), False),
+        ((10.0, 0.19, 4.0), False),
+        ((10.0, 0.31, 4.0), False),
+        ((10.0, 0.25, 0.0), False),
+        ((10.0, 0.25, 5.0), False),
+    ],
+)
+def test_a_visit_of_probe_rtt_has_its_time_its_length_and_its_packets(
+    visit: tuple[float, float, float], holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "visits", lambda trace: [visit])
+    trace: Any = None
+    assert states.visited((9.0, 11.0), (1.0, 4.0))(trace) is holds
+
+
 def test_version_3_probes_longer_and_starts_with_less_queue_than_version_2() -> None:
     second, third = traced("bbr2"), traced("bbr3")
     assert states.startup_queue(third) < 0.7 * states.startup_queue(second)

@@ -192,6 +192,16 @@ def test_a_project_that_looks_like_a_result_is_refused_untouched(
     assert content(web) == before
 
 
+def test_files_of_somebody_else_are_named_three_at_most(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    for name in ("a", "b", "c"):
+        (place / name).write_text("mine")
+    assert "(a, b, c)" in dumbbell("run", experiment, "--out", place).err
+    (place / "d").write_text("mine")
+    assert "(a, b, c, ...)" in dumbbell("run", experiment, "--out", place).err
+
+
 def test_a_sweep_does_not_replace_a_run_nor_a_run_a_sweep(
     dumbbell: Cli, experiment: Path, sweep: Path, tmp_path: Path
 ) -> None:
