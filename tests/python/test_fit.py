@@ -125,6 +125,16 @@ def test_a_picture_that_does_not_fit_is_laid_out_again_or_refused_with_advice() 
         fit(crowded(1.5, 1.0), grows=(False, False))
 
 
+def test_a_long_label_is_broken_between_words_and_one_word_gets_a_larger_picture() -> None:
+    for label, expected in (("w" * 20 + " " + "v" * 20, "w" * 20 + "\n" + "v" * 20), ("w" * 40, "w" * 40)):
+        with db.plots.appearance(size=(2.0, 1.5)), style.picture() as figure:
+            axes = figure.subplots()
+            axes.set_ylabel(label)
+        fit(figure, grows=(True, True))
+        assert flaws(figure) == []
+        assert axes.get_ylabel() == expected
+
+
 @pytest.mark.parametrize(
     ("x", "y", "words", "kind"),
     [(0.5, 0.5, "over the line", "text"), (0.99, 0.9, "cut off at the edge of the picture", "text")],
