@@ -14,7 +14,7 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import experiment
+from dumbbell import experiment, storage
 from dumbbell.adversary import ATTACKS, GOALS, Found, finding, log
 from dumbbell.adversary.attacks import is_allowed
 from dumbbell.adversary.base import OWN, Base
@@ -135,6 +135,12 @@ def test_a_search_goes_on_where_it_was_interrupted(
     # A shorter search than what is there takes as much of it as it would have tried.
     shorter = finding.find("reno", source=small, evaluations=ONE_ROUND, out=tmp_path / "out")
     assert shorter.evaluations == ONE_ROUND
+
+
+def test_a_log_that_is_no_text_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / log.NAME).write_bytes(b"\xff\n")
+    with pytest.raises(storage.OutputError, match="no first line of a search"), log.opened(tmp_path, {}):
+        pass
 
 
 def test_a_search_ends_after_its_time(small: Path) -> None:

@@ -200,6 +200,11 @@ def test_a_trace_loops_at_its_last_stamp() -> None:
     assert metrics.trace_capacity_bits([10, 10, 50], 0.06, 0.07) == 2 * 12_000
 
 
+def test_a_trace_without_time_offers_nothing() -> None:
+    assert metrics.trace_capacity_bits([], 0, 10) == 0
+    assert metrics.trace_capacity_bits([0, 0], 0, 10) == 0
+
+
 def test_slowdown_of_an_ideal_transfer_is_one() -> None:
     assert metrics.fct_slowdown(0.04 + 0.8, 0.04, 1e6, 10e6) == pytest.approx(1)
 
