@@ -68,7 +68,7 @@ def seconds(result: Result) -> pl.DataFrame:
     )
     every = pl.DataFrame({"t_s": range(1, round(result.meta.sim_s) + 1)})
     span = every.join(pl.DataFrame({"label": ["S1", "S2"]}), how="cross")
-    return span.join(second, on=["label", "t_s"], how="left").fill_null(0).sort("label", "t_s")
+    return span.join(second, on=["label", "t_s"], how="left").fill_null(0)
 
 
 def throughput(run: Run) -> float:
