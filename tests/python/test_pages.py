@@ -21,9 +21,10 @@ import dumbbell as db
 from conftest import Cli
 from dumbbell import pages, printable, report
 from dumbbell.advice import rule, words
-from dumbbell.pages import charts, verdict
+from dumbbell.pages import charts, content, verdict
 from dumbbell.pages.advice import advice, sentences
 from dumbbell.pages.limits import limits, of_sweep
+from dumbbell.plots import Picture, ResultPlots
 from dumbbell.report import number
 from dumbbell.tables import Table
 
@@ -544,3 +545,11 @@ def test_what_limits_flows_is_said_of_each_setting_of_a_sweep(tmp_path: Path) ->
     text = " ".join(Page(pages.render(pages.of_result(sweep, out), "html")).text)
     assert "In the first repetition of each setting" in text
     assert "flows[0].rate=2mbit" in text
+
+
+def test_a_page_says_in_one_line_why_it_has_no_pictures(result: db.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(plots: ResultPlots) -> dict[str, Picture]:
+        raise ValueError("overview: too many lines\n  help: draw less in it")
+
+    monkeypatch.setattr(ResultPlots, "suitable", refused)
+    assert content._suitable(result) == ({}, ["there are no pictures: overview: too many lines"])
