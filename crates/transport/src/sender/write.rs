@@ -147,7 +147,7 @@ impl Sender {
 
     /// Makes room for the window, and for what reordering may hold up (`tcp_sndbuf_expand`).
     pub(super) fn expand_send_buffer(&mut self) {
-        let segments = self.control.cwnd.max(self.detector.reordering.degree() + 1);
+        let segments = self.control.cwnd.max(self.detector.reordering.degree().saturating_add(1));
         let largest = self.config.largest_segment();
         if let Some(buffer) = &mut self.send_buffer {
             buffer.expand(segments, largest, self.controller.sndbuf_expand());
