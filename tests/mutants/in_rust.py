@@ -27,6 +27,7 @@ from typing import Any
 from in_python import PACKAGE, TESTS, Suite
 from verdicts import ROOT, Mutant, bound, copy_sources, wanted, write
 
+# Not the tests' own tools (packetdrill, fuzz), the benchmarks, or the example that users copy.
 CRATES = (
     "cc-contract",
     "cc",
@@ -44,8 +45,12 @@ CRATES = (
     "linux",
     "library",
     "gym",
+    "quic",
+    "web",
     "python",
 )
+# Compiled for a browser alone, so that no test of this machine runs them.
+ELSEWHERE = {"crates/web/src/exports.rs"}
 # Whose tests see a mutant, in the order in which they are asked after those of its own crate.
 ORDER = (
     "parameters",
@@ -63,6 +68,8 @@ ORDER = (
     "scenario",
     "library",
     "gym",
+    "quic",
+    "web",
     "own-controller",
     "fuzz",
     "cc-family",
@@ -72,6 +79,7 @@ ORDER = (
 IN_PYTHON = {
     "python": ("api", "own", "own_mistakes", "arrow", "cli", "check", "bounds", "schema", "gym", "library", "live"),
     "gym": ("gym", "learners", "onnx"),
+    "quic": ("quic", "live"),
     "library": ("library",),
     "linux": ("linux", "linux_machine", "bpf"),
     "scenario": ("cli", "schema", "completion", "settings"),
@@ -168,7 +176,7 @@ def listed(tool: list[str], only: list[str]) -> dict[str, list[dict[str, Any]]]:
     for crate in CRATES:
         command = [*tool, "mutants", "--list", "--json", "-p", f"dumbbell-{crate}"]
         found = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
-        mutants[crate] = [mutant for mutant in found if wanted(mutant["file"], only)]
+        mutants[crate] = [mutant for mutant in found if wanted(mutant["file"], only) and mutant["file"] not in ELSEWHERE]
     return mutants
 
 
