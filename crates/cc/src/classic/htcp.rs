@@ -384,4 +384,79 @@ mod tests {
         htcp.set_state(&c.view, &mut c.control, CaState::Open);
         assert_eq!(htcp.last_congestion, before);
     }
+
+    #[test]
+    fn the_largest_round_trip_time_fades_with_every_loss() {
+        let (mut htcp, mut c) = after_loss(100, 100_000);
+        htcp.pkts_acked(&c.view, &mut c.control, 1, 121_000, 1);
+        assert_eq!(htcp.max_rtt, 100, "a jump by more than 20 ms is none");
+        htcp.pkts_acked(&c.view, &mut c.control, 1, 120_000, 1);
+        assert_eq!(htcp.max_rtt, 120);
+        htcp.ssthresh(&c.view, &c.control);
+        assert_eq!(htcp.max_rtt, 119);
+        htcp.pkts_acked(&c.view, &mut c.control, 1, 118_000, 1);
+        assert_eq!((htcp.min_rtt, htcp.max_rtt), (100, 119));
+    }
+
+    #[test]
+    fn round_trips_outside_of_open_are_the_smallest_and_never_the_largest() {
+        let mut htcp = Htcp::new(Parameters::default());
+        let mut c = Side::limited(100, 10);
+        c.view.ca_state = CaState::Recovery;
+        htcp.pkts_acked(&c.view, &mut c.control, 1, 50_000, 1);
+        assert_eq!((htcp.min_rtt, htcp.max_rtt), (50, 0));
+        assert_eq!((htcp.ssthresh(&c.view, &c.control), htcp.max_rtt), (50, 0));
+    }
+
+    #[test]
+    fn a_loss_halves_on_a_short_path() {
+        for (rtt_us, beta) in [(10_000, 64), (11_000, 102)] {
+            let (mut htcp, mut c) = after_loss(100, rtt_us);
+            (htcp.max_bw, htcp.old_max_bw) = (1_000, 1_000);
+            htcp.pkts_acked(&c.view, &mut c.control, 1, rtt_us + 1_000, 1);
+            htcp.ssthresh(&c.view, &c.control);
+            assert_eq!(htcp.beta, beta, "{rtt_us}");
+        }
+    }
+
+    #[test]
+    fn what_is_switched_off_has_no_effect() {
+        let parameters = Parameters { use_rtt_scaling: false, use_bandwidth_switch: false, ..Parameters::default() };
+        let (mut htcp, mut c) = after_loss(100, 20_000);
+        htcp.parameters = parameters.into();
+        c.pass(Duration::from_secs(11));
+        htcp.update_alpha(&c.view);
+        assert_eq!(htcp.alpha, 126 * ONE);
+        (htcp.packets, htcp.max_bw, htcp.old_max_bw) = (0, 9_000, 1_000);
+        htcp.ssthresh(&c.view, &c.control);
+        assert_eq!(htcp.beta, BETA_MAX, "however much the throughput has changed");
+        htcp.pkts_acked(&c.view, &mut c.control, 500, 20_000, 1);
+        assert_eq!((htcp.packets, htcp.max_bw), (0, 9_000), "it is not measured");
+    }
+
+    #[test]
+    fn the_throughput_is_that_of_whole_windows_and_filtered_from_the_fourth_round_after_a_loss_on() {
+        let (mut htcp, mut c) = after_loss(40, 100_000);
+        c.control.cwnd = 20;
+        c.view.ca_state = CaState::Recovery;
+        htcp.measure(&c.view, &c.control, 7);
+        c.view.ca_state = CaState::Disorder;
+        c.pass(Duration::from_millis(100));
+        htcp.measure(&c.view, &c.control, 18);
+        assert_eq!((htcp.bw, htcp.packets), (0, 18), "a window less one growth is 19");
+        htcp.measure(&c.view, &c.control, 1);
+        assert_eq!((htcp.bw, htcp.max_bw, htcp.packets), (190, 190, 0));
+        c.pass(Duration::from_millis(99));
+        htcp.measure(&c.view, &c.control, 40);
+        assert_eq!((htcp.bw, htcp.packets), (190, 40), "a round trip has not passed");
+        c.pass(Duration::from_millis(101));
+        htcp.measure(&c.view, &c.control, 0);
+        assert_eq!((htcp.bw, htcp.max_bw), (200, 200));
+        c.pass(Duration::from_millis(200));
+        htcp.measure(&c.view, &c.control, 80);
+        assert_eq!((htcp.bw, htcp.max_bw), (250, 250), "a quarter of 400 and three of 200");
+        c.pass(Duration::from_millis(200));
+        htcp.measure(&c.view, &c.control, 20);
+        assert_eq!((htcp.bw, htcp.max_bw), (212, 250));
+    }
 }
