@@ -48,7 +48,7 @@ impl Bbr2 {
     }
 
     /// Whether the minimum that schedules PROBE_RTT is older than its window, in time and in round-trip times.
-    fn is_recent_minimum_expired(&self, view: &View) -> bool {
+    pub(super) fn is_recent_minimum_expired(&self, view: &View) -> bool {
         let recent = &self.probe_rtt.recent;
         if !recent.is_expired(view) {
             return false;

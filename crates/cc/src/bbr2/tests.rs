@@ -629,3 +629,66 @@ fn drain_ends_after_its_rounds_however_much_is_in_flight() {
         assert_eq!(flow.bbr.mode, mode, "round {round}");
     }
 }
+
+#[test]
+fn no_dwell_is_no_probe_rtt_wherever_it_would_begin() {
+    for (dwell, has_it) in [("0s", false), ("1ms", true)] {
+        let mut flow = Flow::cruising(parameters("bbr3", json!({ "probe_rtt_dwell": dwell })));
+        flow.wait(Duration::from_secs(30));
+        let sample = flow.sample(1);
+        assert_eq!(flow.bbr.renew_expired_minimum(&flow.view, &sample), has_it, "{dwell}: after DOWN");
+        let mut flow = Flow::cruising(parameters("bbr3", json!({ "probe_rtt_dwell": dwell })));
+        flow.wait(Duration::from_secs(30));
+        flow.ack_one();
+        assert_eq!(flow.bbr.mode() == "probe_rtt", has_it, "{dwell}: anywhere");
+    }
+}
+
+#[test]
+fn a_long_path_believes_its_minimum_for_as_many_round_trips() {
+    for (rtts, expires_ms) in [(0, 5_000), (100, 5_000), (200, 8_240)] {
+        let mut flow = Flow::cruising(parameters("bbr3", json!({ "probe_rtt_interval_rtts": rtts })));
+        flow.wait(Duration::from_millis(expires_ms));
+        assert!(!flow.bbr.is_recent_minimum_expired(&flow.view), "{rtts}");
+        flow.wait(Duration::from_millis(2));
+        assert!(flow.bbr.is_recent_minimum_expired(&flow.view), "{rtts}");
+    }
+}
+
+#[test]
+fn a_sample_with_an_ack_delay_replaces_no_expired_minimum_unless_it_is_trusted() {
+    for (guard, is_delayed, replaces) in [(true, true, false), (true, false, true), (false, true, true)] {
+        let mut flow = Flow::cruising(parameters("bbr3", json!({ "delayed_ack_guard": guard })));
+        flow.wait(Duration::from_secs(6));
+        flow.ack(&RateSample { is_ack_delayed: is_delayed, ..flow.sample(1) });
+        let expected = if replaces { MIN_RTT_US + 1_000 } else { MIN_RTT_US };
+        assert_eq!(flow.bbr.probe_rtt.recent.rtt_us, expected, "{guard} {is_delayed}");
+    }
+}
+
+#[test]
+fn a_sample_equal_to_the_minimum_renews_it_in_v2_and_not_in_v3() {
+    for (parameters, renews) in [(v2(), true), (v3(), false)] {
+        let mut flow = Flow::cruising(parameters);
+        let before = flow.bbr.probe_rtt.recent.stamp;
+        flow.wait(Duration::from_secs(1));
+        flow.ack(&RateSample { rtt_us: MIN_RTT_US.into(), ..flow.sample(1) });
+        assert_eq!(flow.bbr.probe_rtt.recent.stamp > before, renews);
+        assert_eq!(flow.bbr.probe_rtt.recent.rtt_us, MIN_RTT_US);
+    }
+}
+
+#[test]
+fn probe_rtt_without_a_round_ends_with_its_time() {
+    let mut flow = Flow::cruising(parameters("bbr3", json!({ "probe_rtt_round": false })));
+    flow.wait(Duration::from_secs(6));
+    flow.ack_one();
+    flow.view.packets_out = 10;
+    flow.ack_one();
+    flow.wait(Duration::from_millis(190));
+    flow.ack_one();
+    assert_eq!(flow.bbr.mode(), "probe_rtt");
+    flow.wait(Duration::from_millis(12));
+    flow.ack_one();
+    assert_eq!(flow.bbr.mode(), "probe_bw_cruise");
+}
