@@ -288,4 +288,16 @@ mod tests {
         assert_eq!(begins(6), (None, 1, 1), "a link that others enter, too");
         assert_eq!(routes.next_hop(1, false, 1).medium, 4);
     }
+
+    #[test]
+    fn routes_take_the_memory_of_their_hops_and_of_the_media_that_are_counted() {
+        let ways: [&[usize]; 4] = [&[1], &[1], &[1], &[8]];
+        assert_eq!(Routes::default().memory(), 0);
+        // Eight hops, four routes, nine media: what grows by doubling has no room left for more hops and routes.
+        let whole = routes(&ways);
+        let least = whole.hops.len() * size_of::<Hop>()
+            + whole.routes.len() * size_of::<Route>()
+            + whole.entered.len() * size_of::<u32>();
+        assert!((least..2 * least).contains(&whole.memory()), "{} of {least}", whole.memory());
+    }
 }

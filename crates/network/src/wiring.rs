@@ -173,3 +173,84 @@ fn rate_of(rate: &LinkRate) -> u64 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dumbbell_scenario::Experiment;
+
+    /// A chain of links with these rates, as an experiment file writes them, and one flow along it.
+    fn chain(rates: &[&str], flow: &str) -> Scenario {
+        let link = |(hop, rate): (usize, &&str)| {
+            format!(
+                "[[links]]\nfrom = \"n{hop}\"\nto = \"n{}\"\n{rate}\ndelay = \"1ms\"\nreverse = \"symmetric\"\n",
+                hop + 1
+            )
+        };
+        let links: String = rates.iter().enumerate().map(link).collect();
+        let text = format!(
+            "duration = \"1s\"\n{links}[[flows]]\ncc = \"reno\"\nfrom = \"n0\"\nto = \"n{}\"\n{flow}\n",
+            rates.len()
+        );
+        let experiment =
+            Experiment::from_toml(&text, "experiment.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        Scenario::clone(&experiment.points()[0].scenario())
+    }
+
+    /// The name of the slowest link on the way of the flow, and its rate.
+    fn slowest(rates: &[&str]) -> (usize, Option<u64>) {
+        let scenario = chain(rates, "");
+        let way = &scenario.flows[0].forward;
+        let link = slowest_link(&scenario, way);
+        (way.iter().position(|&number| number == link).unwrap(), slowest_rate(&scenario, way))
+    }
+
+    #[test]
+    fn throughput_is_measured_at_the_first_of_the_slowest_links() {
+        let (fast, slow) = ("rate = \"9mbit\"", "rate = \"2mbit\"");
+        assert_eq!(slowest(&[fast, slow, fast]), (1, Some(2_000_000)));
+        assert_eq!(slowest(&[slow, fast, slow]), (0, Some(2_000_000)));
+        assert_eq!(slowest(&["rate = \"unlimited\"", fast]), (1, Some(9_000_000)));
+        assert_eq!(slowest(&["rate = \"unlimited\""; 2]), (0, None));
+    }
+
+    #[test]
+    fn a_rate_that_changes_counts_with_its_highest_step() {
+        let changing = "rate = [[\"0s\", \"1mbit\"], [\"1s\", \"7mbit\"], [\"2s\", \"3mbit\"]]";
+        assert_eq!(slowest(&["rate = \"8mbit\"", changing]), (1, Some(7_000_000)));
+        assert_eq!(slowest(&["rate = \"6mbit\"", changing]), (0, Some(6_000_000)));
+    }
+
+    #[test]
+    fn a_trace_counts_with_its_mean() {
+        // Five packets of 1500 bytes in 10 ms.
+        let trace = "trace = [1, 2, 2, 9, 10]";
+        assert_eq!(slowest(&["rate = \"6001kbit\"", trace]), (1, Some(6_000_000)));
+        assert_eq!(slowest(&["rate = \"5999kbit\"", trace]), (0, Some(5_999_000)));
+    }
+
+    #[test]
+    fn a_start_is_drawn_within_its_jitter() {
+        let flow = &chain(&["rate = \"1mbit\""], "start = \"100ms\"\nstart_jitter = \"10ms\"").flows[0];
+        let mut starts = start_stream(1);
+        let drawn: Vec<u64> = (0..200).map(|_| start_of(flow, &mut starts).as_nanos()).collect();
+        let (first, last) = (drawn.iter().min().unwrap(), drawn.iter().max().unwrap());
+        assert!((100_000_000..101_000_000).contains(first) && (109_000_000..110_000_000).contains(last));
+        let exact = &chain(&["rate = \"1mbit\""], "start = \"100ms\"").flows[0];
+        assert_eq!(start_of(exact, &mut starts), exact.start);
+    }
+
+    #[test]
+    fn all_streams_of_a_run_differ() {
+        let seed = 7;
+        let scenario = chain(&["rate = \"1mbit\""; 2], "");
+        let mut streams = vec![start_stream(seed)];
+        for number in 0..3 {
+            streams.extend([controller_stream(seed, number), source_stream(seed, number)]);
+            streams.extend((0..3).map(|flow| spawned_stream(seed, u32::try_from(number).unwrap(), flow)));
+        }
+        streams.extend((0..scenario.links.len()).map(|link| link_stream(&Scenario { seed, ..scenario.clone() }, link)));
+        let firsts: BTreeSet<u64> = streams.iter_mut().map(Rng::next_u64).collect();
+        assert_eq!(firsts.len(), streams.len());
+    }
+}
