@@ -270,3 +270,198 @@ pub(crate) fn metrics(window: u64, pacing_rate: Option<u64>) -> ControllerMetric
     metrics.pacing_rate = pacing_rate;
     metrics
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use congestion::Controller as _;
+    use dumbbell_cc_contract::{Control, View};
+
+    type Heard = Arc<Mutex<Vec<String>>>;
+
+    fn say(heard: &Heard, line: String) {
+        heard.lock().unwrap().push(line);
+    }
+
+    /// A listener that writes down what it hears.
+    struct Ear(Heard, Clock);
+
+    impl Listener for Ear {
+        fn clock(&self) -> Clock {
+            self.1
+        }
+
+        fn hear(&self, call: Call) {
+            say(&self.0, format!("{call:?}"));
+        }
+
+        fn metrics(&self) -> ControllerMetrics {
+            metrics(1, Some(2))
+        }
+
+        fn initial_window(&self) -> u64 {
+            3
+        }
+
+        fn again(&self) -> Box<dyn congestion::Controller> {
+            Box::new(Told { listener: Ear(Arc::clone(&self.0), self.1), decides: None })
+        }
+    }
+
+    /// A controller of the library that does the same.
+    #[derive(Debug)]
+    struct Own(Heard);
+
+    impl congestion::Controller for Own {
+        fn on_sent(&mut self, _: Instant, bytes: u64, largest_pn: u64) {
+            say(&self.0, format!("own sent {bytes} {largest_pn}"));
+        }
+
+        fn on_packet_sent(&mut self, _: Instant, bytes: u16, pn: u64) {
+            say(&self.0, format!("own packet sent {bytes} {pn}"));
+        }
+
+        fn on_cwnd_limited(&mut self) {
+            say(&self.0, "own limited".to_owned());
+        }
+
+        fn on_end_acks(&mut self, _: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+            say(&self.0, format!("own acks {in_flight} {app_limited} {largest:?}"));
+        }
+
+        fn on_congestion_event(&mut self, _: Instant, _: Instant, persists: bool, is_ecn: bool, bytes: u64, pn: u64) {
+            say(&self.0, format!("own congested {persists} {is_ecn} {bytes} {pn}"));
+        }
+
+        fn on_packet_lost(&mut self, bytes: u16, pn: u64, _: Instant) {
+            say(&self.0, format!("own lost {bytes} {pn}"));
+        }
+
+        fn on_spurious_congestion_event(&mut self) {
+            say(&self.0, "own spurious".to_owned());
+        }
+
+        fn on_mtu_update(&mut self, mtu: u16) {
+            say(&self.0, format!("own mtu {mtu}"));
+        }
+
+        fn on_ack_frequency_update(&mut self, threshold: u64, delay: std::time::Duration) {
+            say(&self.0, format!("own frequency {threshold} {delay:?}"));
+        }
+
+        fn window(&self) -> u64 {
+            7
+        }
+
+        fn clone_box(&self) -> Box<dyn congestion::Controller> {
+            Box::new(Own(Arc::clone(&self.0)))
+        }
+
+        fn initial_window(&self) -> u64 {
+            8
+        }
+
+        fn into_any(self: Box<Self>) -> Box<dyn Any> {
+            self
+        }
+    }
+
+    /// What is heard of all that the library tells 5 ms after the clock began.
+    fn story(told: &mut Told<Ear>) {
+        let now = told.listener.clock().instant(Time::ZERO + Duration::from_millis(5));
+        told.on_sent(now, 2_400, 9);
+        told.on_packet_sent(now, 1_200, 9);
+        told.on_cwnd_limited();
+        told.on_end_acks(now, 600, true, Some(4));
+        told.on_packet_lost(1_100, 3, now);
+        told.on_congestion_event(now, now, false, true, 1_100, 3);
+        told.on_spurious_congestion_event();
+        told.on_mtu_update(1_400);
+        told.on_ack_frequency_update(2, std::time::Duration::from_millis(25));
+    }
+
+    fn told(has_own: bool) -> (Told<Ear>, Heard) {
+        let heard = Heard::default();
+        let decides = has_own.then(|| Box::new(Own(Arc::clone(&heard))) as Box<dyn congestion::Controller>);
+        (Told { listener: Ear(Arc::clone(&heard), Clock::starting_now()), decides }, heard)
+    }
+
+    #[test]
+    fn a_listener_hears_what_the_library_tells_at_the_instant_of_its_own_clock() {
+        let (mut told, heard) = told(false);
+        story(&mut told);
+        let heard = heard.lock().unwrap();
+        let kinds: Vec<&str> = heard.iter().map(|call| call.split([' ', '(']).next().unwrap()).collect();
+        assert_eq!(kinds, ["Sent", "CwndLimited", "EndAck", "Lost", "Congested", "Spurious", "Mtu"]);
+        assert!(heard.iter().filter(|call| call.contains("now")).count() == 4);
+        let now = format!("now: {:?}", Time::ZERO + Duration::from_millis(5));
+        assert!(heard.iter().filter(|call| call.contains("now")).all(|call| call.contains(&now)), "{heard:?}");
+    }
+
+    #[test]
+    fn a_controller_of_the_library_decides_and_hears_everything_too() {
+        let (mut told, heard) = told(true);
+        story(&mut told);
+        let own: Vec<String> = heard.lock().unwrap().iter().filter(|call| call.starts_with("own")).cloned().collect();
+        let expected = [
+            "own sent 2400 9",
+            "own packet sent 1200 9",
+            "own limited",
+            "own acks 600 true Some(4)",
+            "own lost 1100 3",
+            "own congested false true 1100 3",
+            "own spurious",
+            "own mtu 1400",
+            "own frequency 2 25ms",
+        ];
+        assert_eq!(own, expected);
+        assert_eq!((told.window(), told.initial_window()), (7, 8));
+        assert!(format!("{told:?}").contains("Own"));
+    }
+
+    #[test]
+    fn without_one_the_listener_decides() {
+        let (told, heard) = told(false);
+        assert_eq!((told.window(), told.metrics().pacing_rate, told.initial_window()), (1, Some(2), 3));
+        // Another path of the connection.
+        told.clone_box().on_spurious_congestion_event();
+        assert_eq!(*heard.lock().unwrap(), ["Spurious"]);
+        assert!(Box::new(told).into_any().is::<Told<Ear>>());
+    }
+
+    #[test]
+    fn a_clock_counts_from_its_beginning() {
+        let clock = Clock::starting_now();
+        let at = Time::ZERO + Duration::from_nanos(1_234_567);
+        assert_eq!(clock.time(clock.instant(at)), at);
+        let later = Clock(clock.instant(at));
+        assert_eq!(later.time(clock.instant(Time::ZERO)), Time::ZERO, "what was before");
+    }
+
+    struct Fixed;
+
+    impl Controller for Fixed {
+        fn algorithm(&self) -> &'static str {
+            "fixed"
+        }
+
+        fn init(&mut self, _: &View, _: &mut Control) {}
+
+        fn ssthresh(&mut self, _: &View, control: &Control) -> u32 {
+            control.cwnd
+        }
+    }
+
+    #[test]
+    fn controllers_of_ours_begin_with_a_window_of_ten_packets_or_as_many_as_they_are_given() {
+        let first = |controllers: Controllers| {
+            let built = Arc::new(controllers).build(Instant::now(), 1_250);
+            let other_path = built.clone_box();
+            assert_eq!((built.initial_window(), other_path.window()), (built.window(), built.window()));
+            built.window()
+        };
+        let controllers = Controllers::new(|| Box::new(Fixed));
+        assert_eq!(first(controllers.clone()), 12_500);
+        assert_eq!(first(controllers.with_initial_cwnd(4)), 5_000);
+    }
+}

@@ -532,3 +532,6 @@ impl Governor {
         self.view.ca_state = state;
     }
 }
+
+#[cfg(test)]
+mod tests;
