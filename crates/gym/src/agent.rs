@@ -157,3 +157,104 @@ impl Controller for Agent {
         if self.lever.moves_rate() && control.pacing_rate < LOW_RATE { 1 } else { Hooks::MIN_TSO_SEGS }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dumbbell_units::Duration;
+
+    /// An agent whose connection has just been made, with a window of 10 packets of 1,250 bytes and 40 ms.
+    fn connected(keys: &str) -> (Agent, View, Control) {
+        let spec = format!(r#"{{{keys}, "interval": "1rtt", "observation": "aurora", "reward": "aurora"}}"#);
+        let mut agent = Agent::new(&Spec::read(&spec).unwrap(), "agent".into());
+        let view = View { now: Time::ZERO + Duration::from_millis(40), srtt_us_x8: 8 * 40_000, ..View::new(1_250) };
+        let mut control = Control { pacing_rate: 77, ..Control::default() };
+        agent.init(&view, &mut control);
+        (agent, view, control)
+    }
+
+    const RATE: &str = r#""action": "rate", "scale": 0.5"#;
+    const WINDOW: &str = r#""action": "window""#;
+
+    #[test]
+    fn an_agent_of_rates_begins_with_a_window_a_round_trip_or_where_it_is_told() {
+        // 12,500 bytes in 40 ms.
+        assert_eq!(connected(RATE).2.pacing_rate, 312_500);
+        let told = format!(r#"{RATE}, "start_rate": "8mbit""#);
+        assert_eq!(connected(&told).2.pacing_rate, 1_000_000);
+        let slow = format!(r#"{RATE}, "start_rate": "8bit""#);
+        assert_eq!(connected(&slow).2.pacing_rate, 1_500, "a packet a second at least");
+        assert_eq!(connected(RATE).2.cwnd, 1_000_000, "the window does not hold it back");
+    }
+
+    #[test]
+    fn steps_up_and_down_of_a_rate_take_each_other_back() {
+        let (mut agent, view, mut control) = connected(RATE);
+        agent.act(&view, &mut control, 1.0);
+        assert_eq!(control.pacing_rate, 468_750);
+        agent.act(&view, &mut control, -1.0);
+        assert_eq!(control.pacing_rate, 312_500);
+        agent.act(&view, &mut control, -0.5);
+        assert_eq!(control.pacing_rate, 250_000);
+        agent.act(&view, &mut control, 0.0);
+        assert_eq!(control.pacing_rate, 250_000);
+        agent.act(&view, &mut control, 9.0);
+        assert_eq!(control.pacing_rate, 375_000, "more than 1 counts as 1");
+    }
+
+    #[test]
+    fn an_action_moves_the_window_by_a_power_of_two_and_leaves_the_rate_alone() {
+        let (mut agent, view, mut control) = connected(WINDOW);
+        assert_eq!((control.cwnd, control.pacing_rate), (10, 77));
+        agent.act(&view, &mut control, 1.0);
+        assert_eq!(control.cwnd, 40, "the scale is 2 where none is given");
+        agent.act(&view, &mut control, -0.5);
+        assert_eq!(control.cwnd, 20);
+        (0..9).for_each(|_| agent.act(&view, &mut control, -1.0));
+        assert_eq!((control.cwnd, control.pacing_rate), (2, 77));
+    }
+
+    #[test]
+    fn an_agent_keeps_within_the_bounds_of_its_connection_and_to_what_it_said_last() {
+        let (mut agent, view, mut control) = connected(RATE);
+        let bounded = View { max_pacing_rate: 200_000, cwnd_clamp: 50, ..view.clone() };
+        control.pacing_rate = 1;
+        agent.cong_control(&bounded, &mut control, &RateSample::invalid());
+        assert_eq!((control.pacing_rate, control.cwnd), (200_000, 50));
+        let (mut agent, view, mut control) = connected(WINDOW);
+        control.cwnd = 1;
+        agent.cong_control(&view, &mut control, &RateSample::invalid());
+        assert_eq!(control.cwnd, 10);
+        agent.cong_control(&View { cwnd_clamp: 7, ..view.clone() }, &mut control, &RateSample::invalid());
+        assert_eq!(control.cwnd, 7);
+        assert_eq!(agent.end_interval(view.now, &view, &control).acks, 2.0, "it has seen both ACKs");
+    }
+
+    #[test]
+    fn slow_agents_of_rates_send_packets_one_by_one() {
+        let least = |keys: &str, pacing_rate| {
+            let (agent, view, control) = connected(keys);
+            agent.min_tso_segs(&view, &Control { pacing_rate, ..control })
+        };
+        assert_eq!((least(RATE, 149_999), least(RATE, 150_000), least(WINDOW, 0)), (1, 2, 2));
+    }
+
+    #[test]
+    fn an_agent_governs_alone_and_has_no_threshold_of_its_own() {
+        let (mut agent, view, control) = connected(RATE);
+        assert!(agent.full_control() && agent.wants_pacing() && !connected(WINDOW).0.wants_pacing());
+        assert_eq!((agent.algorithm(), agent.interval_begun()), ("agent", view.now));
+        assert_eq!(agent.ssthresh(&view, &Control { ssthresh: 33, ..control }), 33);
+    }
+
+    #[test]
+    fn scales_are_more_than_zero_and_at_most_eight() {
+        let read = |scale| Lever::read("rate", scale).ok();
+        for scale in [8.0, 1e-9] {
+            assert_eq!(read(Some(scale)), Some(Lever::Rate { scale }));
+        }
+        assert!([0.0, -1.0, 8.001, f64::NAN].into_iter().all(|scale| read(Some(scale)).is_none()));
+        assert_eq!(read(None), Some(Lever::Rate { scale: 0.25 }));
+        assert!(Lever::read("cwnd", None).unwrap_err().to_string().contains("`rate` or `window`"));
+    }
+}

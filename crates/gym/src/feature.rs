@@ -133,4 +133,72 @@ mod tests {
         let sent = Interval { sent: 3.0, ..Interval::default() };
         assert_eq!((Feature::named("send_ratio").unwrap().of)(&sent), 1_000.0);
     }
+
+    #[test]
+    fn features_are_what_their_meanings_say() {
+        let seen = Interval {
+            length_s: 0.2,
+            sent: 60.0,
+            delivered: 40.0,
+            lost: 10.0,
+            marked: 4.0,
+            acks: 20.0,
+            rtt_s: 0.06,
+            rtt_gradient: 0.3,
+            min_rtt_s: 0.04,
+            srtt_s: 0.05,
+            delivery_mbps: 2.0,
+            max_delivery_mbps: 5.0,
+            rate_sample_mbps: 2.5,
+            send_mbps: 3.0,
+            cwnd: 80.0,
+            in_flight: 12.0,
+            pacing_mbps: 7.5,
+            mss: 1_250.0,
+        };
+        let expected = [
+            ("sent", 60.0),
+            ("delivered", 40.0),
+            ("lost", 10.0),
+            ("marked", 4.0),
+            ("acks", 20.0),
+            ("interval_ms", 200.0),
+            ("send_rate_mbps", 3.0),
+            ("delivery_rate_mbps", 2.0),
+            ("max_delivery_rate_mbps", 5.0),
+            ("rate_sample_mbps", 2.5),
+            ("pacing_rate_mbps", 7.5),
+            ("cwnd", 80.0),
+            ("inflight", 12.0),
+            ("rtt_ms", 60.0),
+            ("min_rtt_ms", 40.0),
+            ("srtt_ms", 50.0),
+            ("rtt_gradient", 0.3),
+            ("rtt_ratio", 1.5),
+            ("srtt_ratio", 1.25),
+            ("min_rtt_ratio", 2.0 / 3.0),
+            ("send_ratio", 1.5),
+            ("loss_rate", 0.2),
+            ("mark_rate", 0.1),
+            ("delivery_ratio", 0.4),
+            ("pacing_ratio", 1.5),
+            // 10 packets of 10,000 bits in 0.2 s are 0.5 Mbit/s.
+            ("loss_ratio", 0.1),
+            ("ack_ratio", 0.25),
+            ("interval_ratio", 5.0),
+            // 5 Mbit/s for 40 ms are 20 packets.
+            ("cwnd_ratio", 4.0),
+        ];
+        assert_eq!(ALL.iter().map(|feature| feature.name).collect::<Vec<_>>(), expected.map(|(name, _)| name));
+        for (feature, (name, value)) in ALL.iter().zip(expected) {
+            let found = (feature.of)(&seen);
+            assert!((found - value).abs() < 1e-9, "{name}: {found}, not {value}");
+        }
+    }
+
+    #[test]
+    fn a_ratio_to_almost_nothing_is_bounded() {
+        assert_eq!((ratio(0.0, 0.0), ratio(1.0, 0.0), ratio(1.0, 1e-9)), (0.0, MOST, MOST));
+        assert_eq!((ratio(0.0, 1.0), ratio(3.0, 2.0)), (0.0, 1.5));
+    }
 }

@@ -186,3 +186,96 @@ fn sum(weights: &Map<String, Value>, help: &str) -> Result<Reward, GymError> {
     };
     Ok(Reward::Sum(weights.iter().map(part).collect::<Result<_, _>>()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A spec with these keys in place of the usual ones.
+    fn read(keys: Value) -> Result<Spec, GymError> {
+        let mut spec = json!({
+            "interval": "1rtt", "action": "rate", "observation": ["sent", "lost"], "reward": {"sent": 1},
+        });
+        let Value::Object(keys) = keys else { unreachable!("keys are an object") };
+        spec.as_object_mut().unwrap().extend(keys);
+        Spec::read(&spec.to_string())
+    }
+
+    #[test]
+    fn an_interval_is_a_time_or_round_trips_of_the_connection() {
+        let ms = Duration::from_millis;
+        let view = View { srtt_us_x8: 8 * 50_000, min_rtt_us: 40_000, ..View::new(1_448) };
+        let unknown = View { min_rtt_us: View::UNKNOWN_RTT, ..view.clone() };
+        let length = |text: &str, view: &View| Span::read(text).unwrap().length(view);
+        assert_eq!([length("2rtt", &view), length("2min_rtt", &view), length("20ms", &view)], [100, 80, 20].map(ms));
+        assert_eq!(length("0.5 min_rtt", &unknown), ms(25), "the smoothed one where no other is known");
+        assert_eq!(length("1rtt", &View::new(1_448)), SHORTEST);
+    }
+
+    #[test]
+    fn an_interval_has_a_length() {
+        for text in ["10us", "0.001rtt", "1000rtt", "1000min_rtt"] {
+            assert!(Span::read(text).is_ok(), "{text}");
+        }
+        for text in ["9us", "0rtt", "-1rtt", "1000.1rtt", "xrtt", "rtt", "", "20"] {
+            assert!(Span::read(text).unwrap_err().to_string().contains("\"1min_rtt\""), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_agent_remembers_the_latest_intervals_and_forgets_the_oldest() {
+        let spec = read(json!({"history": 3})).unwrap();
+        assert_eq!(spec.width(), 6);
+        let mut seen = [0.0; 6];
+        for sent in [1.0, 2.0, 3.0, 4e12] {
+            spec.remember(&mut seen, &Interval { sent, lost: -1e12, ..Interval::default() });
+        }
+        let most = 1e9;
+        assert_eq!(seen, [2.0, -most, 3.0, -most, most, -most]);
+    }
+
+    #[test]
+    fn presets_bring_how_much_is_remembered_and_lists_the_latest_interval() {
+        let history = |observation: &str| read(json!({"observation": observation})).unwrap().history;
+        assert_eq!((history("aurora"), history("orca")), (10, 1));
+        assert_eq!(read(json!({})).unwrap().history, 1);
+        let own = json!({"observation": "aurora", "history": 2});
+        assert_eq!(read(own).unwrap().width(), 6);
+    }
+
+    #[test]
+    fn a_start_rate_is_in_bytes_and_for_agents_of_rates() {
+        let start = |keys| read(keys).unwrap().start_rate;
+        assert_eq!(start(json!({"start_rate": "8mbit"})), Some(1_000_000));
+        assert_eq!(start(json!({})), None);
+        for keys in [
+            json!({"start_rate": "7bit"}),
+            json!({"start_rate": "8mbit", "action": "window"}),
+            json!({"start_rate": "fast"}),
+        ] {
+            assert!(read(keys).unwrap_err().to_string().contains("start_rate"));
+        }
+    }
+
+    #[test]
+    fn what_is_not_possible_is_told_with_what_is() {
+        for (keys, said) in [
+            (json!({"history": 0}), "1 to 1000"),
+            (json!({"history": 1001}), "1 to 1000"),
+            (json!({"observation": "auroa"}), "`aurora`, `orca`"),
+            (json!({"observation": []}), "`aurora`, `orca`"),
+            (json!({"observation": [1]}), "`aurora`, `orca`"),
+            (json!({"observation": ["losts"]}), "did you mean `lost`?"),
+            (json!({"reward": "auroa"}), "weights of observations"),
+            (json!({"reward": {}}), "weights of observations"),
+            (json!({"reward": {"sent": "much"}}), "weights of observations"),
+            (json!({"reward": {"losts": 1}}), "did you mean `lost`?"),
+            (json!({"unknown": 1}), "unknown"),
+        ] {
+            let error = read(keys.clone()).unwrap_err().to_string();
+            assert!(error.contains(said), "{keys}: {error}");
+        }
+        assert!(read(json!({"history": 1000})).is_ok());
+    }
+}
