@@ -288,3 +288,6 @@ impl Controller for InLibrary {
         self.fault.as_ref()
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests;

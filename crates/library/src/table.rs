@@ -81,6 +81,11 @@ impl Opened {
         }
         // SAFETY: it has that size at least, and the layout of this version.
         let table = unsafe { table.read_unaligned() };
+        Opened::of(table, library)
+    }
+
+    /// What a table says that is in `library`.
+    pub(crate) fn of(table: Table, library: Library) -> Result<Opened, String> {
         // SAFETY: the contract says so of these texts.
         let (name, summary) = unsafe { (text(table.name, "its name")?, text(table.summary, "its summary")?) };
         if !is_word(&name) {
