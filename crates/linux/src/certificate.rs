@@ -264,4 +264,94 @@ mod tests {
         assert!(!was_short_of_memory(&counters("TCPMemoryPressures", 0)));
         assert!(!was_short_of_memory(&counters("TCPMinTTLDrop", 1)));
     }
+
+    fn scenario(rtt: &str) -> Scenario {
+        let text =
+            format!("duration = \"1s\"\npath = {{ rate = \"1mbit\", rtt = \"{rtt}\" }}\nflows = [{{ cc = \"reno\" }}]");
+        let experiment = dumbbell_scenario::Experiment::from_toml(&text, "test.toml", &[]).unwrap();
+        Scenario::clone(&experiment.points()[0].scenario())
+    }
+
+    /// Of a run in which nothing went wrong.
+    fn certificate() -> Certificate {
+        Certificate {
+            void: Vec::new(),
+            late_p50_us: 1.0,
+            late_p99_us: 10.0,
+            late_p999_us: 1_000.0,
+            late_max_us: 9_000.0,
+            app_late_p50_us: 1.0,
+            app_late_p99_us: 1_000.0,
+            stalls: 1,
+            local_drops: Some(0),
+            emulator_cpu: 0.5,
+            stolen_cpu: Some(0.0),
+            other_cpu: None,
+            had_priority: true,
+            kernel: release(),
+            hz: 1_000,
+            cpu: cpu_model(),
+            cores: 2,
+            sysctls: BTreeMap::new(),
+            flows: Vec::new(),
+            sender_counters: BTreeMap::new(),
+            receiver_counters: BTreeMap::new(),
+        }
+    }
+
+    /// Why a run is void on a path of this round trip, with a delivery so late in the measured interval.
+    fn void(mut certificate: Certificate, rtt: &str, stall: Duration) -> Vec<String> {
+        let mut lateness = Lateness::default();
+        lateness.add(stall, true);
+        lateness.add(Duration::from_secs(1), false);
+        certificate.judge(&scenario(rtt), &lateness);
+        certificate.void
+    }
+
+    const SHORT: Duration = Duration::from_millis(10);
+
+    #[test]
+    fn a_run_within_all_bounds_holds() {
+        assert!(void(certificate(), "10ms", SHORT).is_empty());
+        // A fortieth of a long round trip is more than a millisecond.
+        let late = Certificate { late_p999_us: 2_500.0, app_late_p99_us: 2_500.0, ..certificate() };
+        assert!(void(late.clone(), "100ms", SHORT).is_empty());
+        assert_eq!(void(late, "99ms", SHORT).len(), 2);
+    }
+
+    #[test]
+    fn a_run_is_void_for_each_of_what_may_not_be() {
+        let pressed = || BTreeMap::from([("TCPMemoryPressures".to_owned(), 1)]);
+        for (certificate, why) in [
+            (Certificate { local_drops: Some(3), ..certificate() }, "3 packets were dropped outside"),
+            (Certificate { local_drops: None, ..certificate() }, "nobody can tell"),
+            (Certificate { sender_counters: pressed(), ..certificate() }, "short of memory"),
+            (Certificate { receiver_counters: pressed(), ..certificate() }, "short of memory"),
+            (
+                Certificate { late_p999_us: 1_001.0, ..certificate() },
+                "one delivery in a thousand was more than 1001 us",
+            ),
+            (Certificate { app_late_p99_us: 1_001.0, ..certificate() }, "an application was more than 1001 us late"),
+        ] {
+            let said = void(certificate, "10ms", SHORT);
+            assert!(said.len() == 1 && said[0].contains(why), "{why}: {said:?}");
+        }
+        let said = void(certificate(), "10ms", Duration::from_micros(10_100));
+        assert!(said.len() == 1 && said[0].contains("stalled for 10.1 ms"), "{said:?}");
+    }
+
+    #[test]
+    fn a_machine_is_judged_by_what_it_did_between_two_looks() {
+        let at = Instant::now();
+        let before = Machine { stolen: 100, total: 1_000, programs_s: 50.0, own_s: 10.0, at };
+        let later = at + std::time::Duration::from_secs(4);
+        let after = Machine { stolen: 150, total: 1_200, programs_s: 56.0, own_s: 12.0, at: later };
+        assert_eq!(after.stolen_since(before), 0.25);
+        // Six seconds of all programs, two of them our own, in four.
+        assert_eq!(after.others_since(before), 1.0);
+        let alone = Machine { programs_s: 51.0, ..after };
+        assert_eq!((alone.others_since(before), Machine { at: later, ..before }.stolen_since(before)), (0.0, 0.0));
+        let now = Machine::now().unwrap();
+        assert!(now.total > now.stolen && now.programs_s > 0.0 && now.own_s > 0.0 && !cpu_model().is_empty());
+    }
 }

@@ -68,3 +68,42 @@ impl PacketLog {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_a_row_an_event_and_delays_of_departures_alone() {
+        let mut log = PacketLog::default();
+        let at = |millis| Time::ZERO + Duration::from_millis(millis);
+        log.add(at(1_000), 1_500, true, Event::Arrival, Duration::ZERO);
+        log.add(at(1_250), 1_500, true, Event::Departure, Duration::from_millis(250));
+        log.add(at(2_000), 40, false, Event::Drop, Duration::from_millis(5));
+        assert!(log.memory() >= 3 * 28, "{}", log.memory());
+        let [t, direction, event, bytes, delay] = &log.table().columns[..] else { panic!("five columns") };
+        assert_eq!(
+            [t, direction, event, bytes, delay].map(|column| (&*column.name, column.unit)),
+            [("t_s", "s"), ("direction", ""), ("event", ""), ("bytes", "bytes"), ("delay_ms", "ms")]
+        );
+        let floats = |column: &Column| match &column.values {
+            Values::Float(values) => values.clone(),
+            _ => panic!("numbers"),
+        };
+        let names = |column: &Column| match &column.values {
+            Values::Name(names) => (0..3).map(|row| names.get(row).unwrap().to_owned()).collect::<Vec<_>>(),
+            _ => panic!("names"),
+        };
+        assert_eq!(floats(t), [1.0, 1.25, 2.0]);
+        assert_eq!(
+            (names(direction), names(event)),
+            (
+                ["up", "up", "down"].map(str::to_owned).to_vec(),
+                ["arrival", "departure", "drop"].map(str::to_owned).to_vec()
+            )
+        );
+        assert!(matches!(&bytes.values, Values::Index(bytes) if bytes[..] == [1_500, 1_500, 40]));
+        let delays = floats(delay);
+        assert!(delays[0].is_nan() && delays[1] == 250.0 && delays[2].is_nan());
+    }
+}

@@ -309,3 +309,69 @@ fn state_name(state: u8) -> &'static str {
         _ => "loss",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told() -> TcpInfo {
+        TcpInfo {
+            ca_state: 3,
+            unacked: 40,
+            sacked: 6,
+            lost: 3,
+            retrans: 2,
+            rtt_us: 10_000,
+            ssthresh: 20,
+            cwnd: 33,
+            total_retrans: 12,
+            pacing_rate: 125_000,
+            min_rtt_us: 9_000,
+            data_segs_out: 700,
+            delivery_rate: 250_000,
+            delivered: 650,
+            ..TcpInfo::default()
+        }
+    }
+
+    fn sample(info: &TcpInfo) -> FlowSample {
+        flow_sample(info, (9_000, 12_000), (4_000, 5_000), Duration::from_millis(100))
+    }
+
+    #[test]
+    fn a_sample_shows_what_the_kernel_tells_and_what_has_come_since_the_one_before() {
+        let row = sample(&told());
+        assert_eq!((row.cwnd, row.ssthresh, row.inflight, row.pacing_rate), (33, Some(20), 33, 125_000));
+        assert_eq!((row.srtt_us_x8, row.min_rtt_us, row.rtt_us), (80_000, Some(9_000), None));
+        assert_eq!((row.delivery_mbps, row.delivered, row.sent, row.retransmits), (Some(2.0), 650, 700, 12));
+        assert_eq!((row.sacked_out, row.packets_out, row.ca_state, row.lost), (6, 40, "recovery", None));
+        assert_eq!((row.goodput_bytes, row.received_bytes), (5_000, 7_000));
+        // A byte in 0.1 s.
+        assert!((row.mbps_per_byte - 8e-5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_know_yet_is_missing() {
+        let most = u32::MAX;
+        let none = TcpInfo { ssthresh: INFINITE_SSTHRESH, pacing_rate: u64::MAX, min_rtt_us: most, ..told() };
+        let row = sample(&TcpInfo { delivery_rate: 0, ..none });
+        assert_eq!((row.ssthresh, row.pacing_rate, row.min_rtt_us, row.delivery_mbps), (None, 0, None, None));
+        assert_eq!(sample(&TcpInfo { min_rtt_us: 0, ..told() }).min_rtt_us, None);
+        let least = TcpInfo { ssthresh: INFINITE_SSTHRESH - 1, delivery_rate: 1, rtt_us: most, ..told() };
+        let row = sample(&least);
+        assert_eq!((row.ssthresh, row.srtt_us_x8), (Some(INFINITE_SSTHRESH - 1), most));
+        assert!(row.delivery_mbps.is_some());
+    }
+
+    #[test]
+    fn states_have_the_names_of_linux() {
+        assert_eq!([0, 1, 2, 3, 4].map(state_name), ["open", "disorder", "cwr", "recovery", "loss"]);
+    }
+
+    #[test]
+    fn a_controller_is_looked_into_where_it_shows_itself() {
+        assert_eq!(Insight::CcInfo.names(), BBR_VALUES);
+        assert_eq!(Insight::Reports.names(), bpf::VALUES);
+        assert!(Insight::Nothing.names().is_empty());
+    }
+}

@@ -136,3 +136,81 @@ impl FlowNotes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dumbbell_scenario::Experiment;
+
+    fn flow(entry: &str) -> Flow {
+        let text = format!("duration = \"1s\"\npath = {{ rate = \"1mbit\", rtt = \"10ms\" }}\nflows = [{{ {entry} }}]");
+        Experiment::from_toml(&text, "test.toml", &[]).unwrap().points()[0].scenario().flows[0].clone()
+    }
+
+    const PROGRAM: &str = r#"program = { server = "serve {port}", client = "fetch {server}" }, label = "two""#;
+
+    #[test]
+    fn an_algorithm_is_that_of_the_running_kernel_and_of_a_program_unknown() {
+        let named = |entry: &str| (cc(&flow(entry)).to_string(), algorithm(&flow(entry)));
+        let linux = |algorithm: &str| format!("{algorithm}-linux-{}", release());
+        assert_eq!(named(r#"cc = "cubic""#), ("cubic".to_owned(), linux("cubic")));
+        assert_eq!(named(r#"cc = "bbr""#), ("bbr".to_owned(), linux("bbr1")));
+        assert_eq!(named(r#"cc = "bpf:scalable""#), ("scalable".to_owned(), linux("scalable-bpf")));
+        assert_eq!(named(PROGRAM), ("two".to_owned(), "unknown".to_owned()));
+    }
+
+    const SEEN: Counts = Counts { sent: 90, drops: 4, arrived: 86, acks: 43 };
+
+    fn snapshot(counts: Option<FlowCounts>) -> Snapshot {
+        let info =
+            TcpInfo { data_segs_out: 100, total_retrans: 5, dsack_dups: 7, total_rto: Some(2), ..TcpInfo::default() };
+        Snapshot { info, delivered_bytes: 1_000, counts }
+    }
+
+    #[test]
+    fn the_kernel_tells_what_it_has_sent_and_the_emulator_what_came() {
+        let reno = flow(r#"cc = "reno""#);
+        let known = FlowCounts {
+            sent: 100,
+            retransmits: 5,
+            lost: UNKNOWN,
+            network_drops: 4,
+            rtos: 2,
+            // No more than were sent again.
+            spurious_losses: 5,
+            probes: UNKNOWN,
+            undos: UNKNOWN,
+            duplicates: UNKNOWN,
+            acks: 43,
+            arrived: 86,
+            delivered_bytes: 1_000,
+            ..FlowCounts::default()
+        };
+        assert_eq!(counts(&reno, &SEEN, &snapshot(None)), known);
+        let mut old = snapshot(None);
+        (old.info.total_rto, old.info.dsack_dups) = (None, 3);
+        assert_eq!(counts(&reno, &SEEN, &old), FlowCounts { rtos: UNKNOWN, spurious_losses: 3, ..known });
+    }
+
+    #[test]
+    fn nobody_tells_what_a_program_has_sent_again() {
+        let known =
+            FlowCounts { sent: 90, network_drops: 4, arrived: 86, delivered_bytes: 1_000, ..FlowCounts::UNKNOWN };
+        assert_eq!(counts(&flow(PROGRAM), &SEEN, &snapshot(None)), known);
+    }
+
+    #[test]
+    fn ends_of_a_library_have_told_what_they_did_themselves() {
+        let own = FlowCounts { sent: 77, rtos: 1, ..FlowCounts::default() };
+        let known = FlowCounts { network_drops: 4, acks: 43, arrived: 86, delivered_bytes: 1_000, ..own };
+        assert_eq!(counts(&flow(r#"cc = "reno""#), &SEEN, &snapshot(Some(own))), known);
+    }
+
+    #[test]
+    fn the_kernels_microseconds_become_seconds() {
+        let info = TcpInfo { busy_us: 1_500_000, rwnd_limited_us: 250_000, sndbuf_limited_us: 1, ..TcpInfo::default() };
+        let notes = FlowNotes::of(&info, vec!["startup"]);
+        assert_eq!((notes.busy_s, notes.rwnd_limited_s, notes.sndbuf_limited_s), (1.5, 0.25, 1e-6));
+        assert_eq!(notes.phases, ["startup"]);
+    }
+}
