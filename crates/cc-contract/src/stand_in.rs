@@ -64,3 +64,53 @@ impl<K: StandsFor> Algorithm for StandIn<K> {
         StandIn { exact_name, kind: PhantomData }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Elsewhere;
+
+    impl StandsFor for Elsewhere {
+        const NAME: &'static str = "lib:fast";
+        const EXACT_NAME: &'static str = "fast-lib-1.2";
+        const SUMMARY: &'static str = "what a library does";
+        const SOURCE: &'static str = "lib 1.2";
+        const BELONGS_TO: Option<&'static str> = Some("lib");
+        const FULL_CONTROL: bool = true;
+    }
+
+    struct Nothing;
+
+    impl StandsFor for Nothing {
+        const NAME: &'static str = "none";
+        const EXACT_NAME: &'static str = "none";
+        const SUMMARY: &'static str = "nothing";
+        const SOURCE: &'static str = "nowhere";
+    }
+
+    fn stand_in<K: StandsFor>() -> StandIn<K> {
+        StandIn::build(Arc::default(), Rng::stream(1, 0), K::EXACT_NAME.into())
+    }
+
+    #[test]
+    fn a_stand_in_says_what_it_stands_for() {
+        let controller = stand_in::<Elsewhere>();
+        assert_eq!(controller.algorithm(), "fast-lib-1.2");
+        assert_eq!((controller.belongs_to(), controller.full_control()), (Some("lib"), true));
+        assert_eq!(<StandIn<Elsewhere> as Algorithm>::NAME, "lib:fast");
+        let nothing = stand_in::<Nothing>();
+        assert_eq!((nothing.belongs_to(), nothing.full_control()), (None, false));
+    }
+
+    #[test]
+    fn a_stand_in_decides_nothing() {
+        let mut controller = stand_in::<Nothing>();
+        assert_eq!(controller.hooks(), Hooks::NONE);
+        let (view, mut control) = (View::new(1448), Control { cwnd: 37, ..Control::default() });
+        let before = control.clone();
+        controller.init(&view, &mut control);
+        assert_eq!(controller.ssthresh(&view, &control), 37);
+        assert_eq!(control, before);
+    }
+}
