@@ -670,6 +670,23 @@ fn the_schema_describes_every_key_and_every_algorithm() {
     references_resolve(&schema, &schema);
 }
 
+#[test]
+fn the_schema_lets_a_queue_stand_alone_by_the_names_that_need_no_parameter() {
+    let schema: Value = serde_json::from_str(&json_schema()).unwrap();
+    let forms = schema["$defs"]["QueueSpec"]["allOf"].as_array().unwrap();
+    let is_of = |form: &&Value, kind: &str| form["if"]["type"] == kind;
+    let alone = forms.iter().find(|form| is_of(form, "string")).unwrap();
+    let alone: Vec<&str> = alone["then"]["enum"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let tables = forms.iter().filter(|form| is_of(form, "object"));
+    let kinds: Vec<&str> = tables.filter_map(|form| form["then"]["title"].as_str()).collect();
+    assert!(kinds.contains(&"tbf") && kinds.contains(&"threshold") && kinds.len() > 10, "{kinds:?}");
+    for kind in kinds {
+        let text = MINIMAL.replace("rtt", &format!("queue = \"{kind}\"\nrtt"));
+        let is_enough = Experiment::from_toml(&text, "test.toml", &[]).is_ok();
+        assert_eq!(alone.contains(&kind), is_enough, "{kind}");
+    }
+}
+
 /// Every `$ref` of the schema leads somewhere.
 fn references_resolve(part: &Value, schema: &Value) {
     match part {

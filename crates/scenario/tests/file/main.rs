@@ -3,6 +3,7 @@
 mod bad_input;
 mod elsewhere;
 mod experiment;
+mod explain;
 mod include;
 mod reference;
 mod sweep;
