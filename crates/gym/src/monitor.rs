@@ -197,4 +197,46 @@ mod tests {
         assert!((empty.rtt_s - 0.042).abs() < 1e-12, "the latest known");
         assert!((empty.max_delivery_mbps - 4.0).abs() < 1e-9 && (empty.length_s - 0.05).abs() < 1e-12);
     }
+
+    #[test]
+    fn an_ack_that_tells_nothing_counts_and_changes_nothing_else() {
+        let mut monitor = Monitor::default();
+        monitor.begin(&at(100));
+        let sample = RateSample { rtt_us: 41_000, delivered: 10, interval_us: 10_000, ..RateSample::invalid() };
+        monitor.note(&at(110), &sample);
+        for nothing in [
+            RateSample::invalid(),
+            RateSample { delivered: 0, interval_us: 10_000, ..RateSample::invalid() },
+            RateSample { delivered: 10, interval_us: 0, ..RateSample::invalid() },
+        ] {
+            monitor.note(&at(120), &nothing);
+        }
+        let seen = monitor.end(at(150).now, &at(150), &Control::default());
+        assert_eq!((seen.acks, seen.rate_sample_mbps, seen.rtt_gradient), (4.0, 10.0, 0.0));
+        assert!((seen.rtt_s - 0.041).abs() < 1e-12);
+        // The smoothed round trip that the connection began with is the smallest so far.
+        assert_eq!((seen.min_rtt_s, seen.srtt_s), (0.04, 0.04));
+    }
+
+    #[test]
+    fn samples_at_one_instant_have_no_slope_and_an_interval_without_length_no_rate() {
+        let mut monitor = Monitor::default();
+        monitor.begin(&at(100));
+        for rtt_us in [10_000, 40_000] {
+            monitor.note(&at(110), &RateSample { rtt_us, ..RateSample::invalid() });
+        }
+        let later = View { delivered: 9, ..at(100) };
+        let seen = monitor.end(at(100).now, &later, &Control::default());
+        assert_eq!((seen.length_s, seen.delivered, seen.delivery_mbps, seen.send_mbps), (0.0, 9.0, 0.0, 0.0));
+        assert_eq!((seen.rtt_gradient, seen.rtt_s, seen.min_rtt_s), (0.0, 0.025, 0.01));
+        assert_eq!(monitor.begun(), at(100).now);
+    }
+
+    #[test]
+    fn what_was_declared_lost_and_came_after_all_is_no_negative_count() {
+        let mut monitor = Monitor::default();
+        monitor.begin(&View { lost: 5, delivered: 10, ..at(100) });
+        let seen = monitor.end(at(200).now, &View { lost: 3, delivered: 12, ..at(200) }, &Control::default());
+        assert_eq!((seen.lost, seen.delivered, seen.sent), (0.0, 2.0, 0.0));
+    }
 }

@@ -315,4 +315,14 @@ mod tests {
             let _ = text.parse::<Duration>();
         }
     }
+
+    #[test]
+    fn spans_are_added_and_taken_away_in_place() {
+        let ms = Duration::from_millis;
+        let mut left = ms(5);
+        left -= ms(2);
+        assert_eq!(left, ms(3));
+        left += ms(4);
+        assert_eq!(left, ms(7));
+    }
 }

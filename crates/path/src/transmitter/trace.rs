@@ -268,4 +268,18 @@ mod tests {
         }
         assert_eq!(accepted, 11, "ten full packets ahead are ten milliseconds");
     }
+
+    #[test]
+    fn what_is_left_of_what_was_sent_is_what_later_opportunities_serve_and_what_none_will() {
+        let left = |trace: &Trace, at| u64::try_from(trace.work_left(ms(at)) / u128::from(work_of(1))).unwrap();
+        let mut looped = trace(&[10, 20, 30], false);
+        transmit(&mut looped, ms(0), 1000 - DEVICE_HEADER);
+        assert_eq!((left(&looped, 0), left(&looped, 10)), (1000, 0));
+        transmit(&mut looped, ms(0), 1500);
+        assert_eq!((left(&looped, 0), left(&looped, 10), left(&looped, 20)), (2504, 1000, 0));
+        let mut once = trace(&[10, 20, 30], true);
+        let last: Vec<_> = (0..4).map(|_| transmit(&mut once, ms(0), 1500)).collect();
+        assert_eq!(last[2], (30, 30), "the fourth packet never leaves");
+        assert_eq!([0, 10, 25, 30, 99].map(|at| left(&once, at)), [4, 3, 2, 1, 1].map(|packets| packets * 1504));
+    }
 }
