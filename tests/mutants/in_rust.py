@@ -176,7 +176,9 @@ def listed(tool: list[str], only: list[str]) -> dict[str, list[dict[str, Any]]]:
     for crate in CRATES:
         command = [*tool, "mutants", "--list", "--json", "-p", f"dumbbell-{crate}"]
         found = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
-        mutants[crate] = [mutant for mutant in found if wanted(mutant["file"], only) and mutant["file"] not in ELSEWHERE]
+        mutants[crate] = [
+            mutant for mutant in found if wanted(mutant["file"], only) and mutant["file"] not in ELSEWHERE
+        ]
     return mutants
 
 
