@@ -177,6 +177,7 @@ fn rate_of(rate: &LinkRate) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dumbbell_path::Ecn;
     use dumbbell_scenario::Experiment;
 
     /// A chain of links with these rates, as an experiment file writes them, and one flow along it.
@@ -252,5 +253,40 @@ mod tests {
         streams.extend((0..scenario.links.len()).map(|link| link_stream(&Scenario { seed, ..scenario.clone() }, link)));
         let firsts: BTreeSet<u64> = streams.iter_mut().map(Rng::next_u64).collect();
         assert_eq!(firsts.len(), streams.len());
+    }
+
+    /// A full packet.
+    #[derive(Clone, Copy, Default)]
+    struct Full;
+
+    impl Packet for Full {
+        fn size(&self) -> u32 {
+            1_500
+        }
+
+        fn flow(&self) -> u32 {
+            0
+        }
+
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+
+        fn set_ecn(&mut self, _: Ecn) {}
+
+        fn follow(&mut self, _: u32) {}
+    }
+
+    #[test]
+    fn wires_come_first_then_radio_channels_then_pools_each_with_ports_of_its_own() {
+        let pool = |name: &str| format!("rate = \"9mbit\"\nbuffer = {{ pool = \"{name}\" }}");
+        let rates = [pool("one"), "rate = \"9mbit\"".to_owned(), pool("two"), pool("two"), "wifi = {}".to_owned()];
+        let rates: Vec<&str> = rates.iter().map(String::as_str).collect();
+        let pools = "\n[[pools]]\nname = \"one\"\nsize = \"1MB\"\n[[pools]]\nname = \"two\"\nsize = \"1MB\"";
+        let scenario = chain(&rates, pools);
+        let (_, entries) = media::<Full>(&scenario);
+        let places: Vec<(u32, Port)> = entries.iter().map(|entry| (entry.medium, entry.port)).collect();
+        // Both directions of the first and of the third link are in pools, those of the last share a channel.
+        assert_eq!(places, [(3, 0), (3, 1), (0, 0), (1, 0), (4, 0), (4, 1), (4, 2), (4, 3), (2, 0), (2, 1)]);
     }
 }
