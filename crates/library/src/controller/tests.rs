@@ -94,7 +94,7 @@ impl Algorithm for Echo {
 }
 
 fn opened(table: Table) -> Arc<Opened> {
-    Arc::new(Opened::of(table, libloading::os::unix::Library::this().into()).unwrap())
+    Arc::new(Opened::of(table, libloading::os::unix::Library::this().into()).unwrap_or_else(|why| panic!("{why}")))
 }
 
 fn controller(table: Table) -> Box<dyn Controller> {
