@@ -66,7 +66,7 @@ def boxes(groups: Mapping[str, Values], labels: Sequence[str], label: str, value
             places = [at + (index - (len(groups) - 1) / 2) * width for at in range(len(labels))]
             box = axes.boxplot(
                 [list(one) for one in values], positions=places, widths=0.8 * width, patch_artist=True,
-                medianprops={"color": INK}, boxprops={"facecolor": chosen[name, name].shown},
+                medianprops={"color": INK}, boxprops={"facecolor": chosen[name, name].shown, "alpha": 0.6},
             )  # fmt: skip
             handles.append(box["boxes"][0])
             handles[-1].set_label(name)
