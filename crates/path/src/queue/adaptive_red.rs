@@ -162,6 +162,17 @@ mod tests {
     }
 
     #[test]
+    fn red_gets_what_was_resolved_and_adapts() {
+        let told = AdaptiveRed { ecn: true, max_probability: Ratio::new(0.3).unwrap(), ..AdaptiveRed::default() };
+        let rules = resolved(100, told);
+        let red = rules.red();
+        assert_eq!([red.min, red.max].map(|level| level.map_or(0, Level::as_bytes)), [31_250, 93_750]);
+        assert_eq!((red.weight, red.bandwidth), (rules.weight, Some(Rate::from_bits_per_sec(100_000_000))));
+        assert_eq!((red.max_probability, red.average_packet), (rules.max_probability, rules.average_packet));
+        assert!(red.ecn && red.gentle && red.adaptive);
+    }
+
+    #[test]
     fn what_is_complete_stays_as_it_is() {
         let once = resolved(100, AdaptiveRed::default());
         let twice = resolved(100, once.clone());
