@@ -19,6 +19,19 @@ pub enum CaState {
     Loss,
 }
 
+impl CaState {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            CaState::Open => "open",
+            CaState::Disorder => "disorder",
+            CaState::Cwr => "cwr",
+            CaState::Recovery => "recovery",
+            CaState::Loss => "loss",
+        }
+    }
+}
+
 /// The state of a connection: the transport owns it and keeps it true, a controller reads it. Counts are in packets
 /// (MSS-sized segments) unless the name says otherwise; the names are those of Linux's `struct tcp_sock`. What a
 /// controller may change is its [`Control`].

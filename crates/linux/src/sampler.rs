@@ -7,6 +7,7 @@ use crate::limits::{Known, limit};
 use crate::sys;
 use crate::tcp_info::{BbrInfo, TcpInfo};
 use crate::{Shared, rights};
+use dumbbell_cc_contract::CaState;
 use dumbbell_network::add_sender;
 use dumbbell_results::{FlowCounts, FlowSample, Recorder};
 use dumbbell_scenario::{Flow, Scenario};
@@ -301,13 +302,14 @@ fn flow_sample(info: &TcpInfo, counted: (u64, u64), last: (u64, u64), interval: 
 
 /// `enum tcp_ca_state`.
 fn state_name(state: u8) -> &'static str {
-    match state {
-        0 => "open",
-        1 => "disorder",
-        2 => "cwr",
-        3 => "recovery",
-        _ => "loss",
-    }
+    let state = match state {
+        0 => CaState::Open,
+        1 => CaState::Disorder,
+        2 => CaState::Cwr,
+        3 => CaState::Recovery,
+        _ => CaState::Loss,
+    };
+    state.name()
 }
 
 #[cfg(test)]

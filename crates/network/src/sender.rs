@@ -1,6 +1,6 @@
 //! What a sender tells of itself, for the rows of tables.
 
-use dumbbell_cc_contract::{CaState, Control, RateSample, View};
+use dumbbell_cc_contract::{Control, RateSample, View};
 use dumbbell_results::{FlowCounts, FlowSample, UNKNOWN};
 use dumbbell_transport::{SenderStats, Sending};
 
@@ -20,7 +20,7 @@ pub fn add_sender(to: &mut FlowSample, sending: &Sending<'_>) {
     to.lost = Some(view.lost);
     to.sacked_out = view.sacked_out;
     to.packets_out = view.packets_out;
-    to.ca_state = state_name(view.ca_state);
+    to.ca_state = view.ca_state.name();
     to.mode = controller.mode();
 }
 
@@ -44,20 +44,10 @@ fn delivery_mbps(sample: &RateSample, view: &View) -> f64 {
     f64::from(sample.delivered) * mss_bits / sample.interval_us as f64
 }
 
-fn state_name(state: CaState) -> &'static str {
-    match state {
-        CaState::Open => "open",
-        CaState::Disorder => "disorder",
-        CaState::Cwr => "cwr",
-        CaState::Recovery => "recovery",
-        CaState::Loss => "loss",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dumbbell_cc_contract::Controller;
+    use dumbbell_cc_contract::{CaState, Controller};
     use dumbbell_transport::{Held, Limit};
 
     struct Phases;
