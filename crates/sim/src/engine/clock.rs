@@ -70,8 +70,7 @@ impl Clock {
         self.find_next();
     }
 
-    /// Whether a sample is due next. Where links change or flows come and go, they may be due at the same instant and come
-    /// first; the bounds of the measured interval change nothing that a sample shows.
+    /// Whether a sample is due next. In a run in shares nothing else that is due at that instant changes what it shows.
     pub fn records_next(&self) -> bool {
         self.record <= self.next
     }
