@@ -45,8 +45,6 @@ OF_THE_KERNEL = {"grounds", "live", "rootless", "shell", "worker"}
 class PythonMutant(Mutant):
     """One change of a module."""
 
-    statement: range
-    """The lines of the statement that it changes."""
     mutated: str
     """The whole file with the change."""
     after: str
@@ -58,32 +56,10 @@ class PythonMutant(Mutant):
 
 
 @dataclass
-class Seen:
-    """Which test files ran which line, as coverage has it; what a test file does not run, it cannot notice."""
-
-    files: Mapping[str, Any] | None = None
-
-    @classmethod
-    def read(cls, path: Path | None) -> Seen:
-        """From what ``coverage json --show-contexts`` writes."""
-        return cls() if path is None else cls(json.loads(path.read_text("utf-8"))["files"])
-
-    def by(self, mutant: PythonMutant, names: Sequence[str]) -> Sequence[str]:
-        """Those of some test files that run what a mutant changes."""
-        if self.files is None:
-            return names
-        of_lines = self.files.get(mutant.file, {}).get("contexts", {})
-        ran = {name for line in mutant.statement for name in of_lines.get(str(line), [])}
-        return [name for name in names if name in ran]
-
-
-@dataclass
 class Suite:
     """The Python tests of a tree."""
 
     tree: Path
-    seen: Seen = field(default_factory=Seen)
-    """Which test files run what; nothing where nobody has looked."""
     unsound: set[str] = field(default_factory=set)
     """Tests, and whole files, that fail without a mutant, too."""
 
@@ -200,11 +176,6 @@ def described(number: int, file: str, mutated: str) -> PythonMutant:
     text = (ROOT / file).read_text("utf-8")
     before, after = text.splitlines(keepends=True), mutated.splitlines(keepends=True)
     diff = "".join(difflib.unified_diff(before, after, file, file, n=2))
-    at = next(
-        tag[1]
-        for tag in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-        if tag[0] != "equal"
-    )
     removed = [line[1:].strip() for line in diff.splitlines()[2:] if line.startswith("-")]
     added = [line[1:].strip() for line in diff.splitlines()[2:] if line.startswith("+")]
     return PythonMutant(
@@ -212,27 +183,10 @@ def described(number: int, file: str, mutated: str) -> PythonMutant:
         group=group_of(file),
         file=file,
         line=" ".join(removed),
-        statement=statement(text, at + 1),
         after=" ".join(added),
         diff=diff,
         mutated=mutated,
     )
-
-
-def statement(text: str, line: int) -> range:
-    """The lines of the innermost statement around one, without those inside; of a function's head, its body's."""
-    around = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt) and line in lines_of(node)]
-    innermost = max(around, key=lambda node: node.lineno)
-    body = getattr(innermost, "body", [])
-    if isinstance(innermost, ast.FunctionDef):
-        return range(body[0].lineno, lines_of(innermost).stop)
-    return range(innermost.lineno, max(body[0].lineno, innermost.lineno + 1) if body else lines_of(innermost).stop)
-
-
-def lines_of(node: ast.stmt) -> range:
-    """The lines of a statement, decorators included."""
-    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
-    return range(first, (node.end_lineno or node.lineno) + 1)
 
 
 def group_of(file: str) -> str:
@@ -250,7 +204,7 @@ def judge(mutant: PythonMutant, suite: Suite, most: int | None, cache: Path) -> 
     module = name_of(Path(mutant.file).relative_to("python"))
     takes_real_time = module.rsplit(".", 1)[-1] in OF_THE_KERNEL
     mutant.verdict = "missed"
-    for name in suite.seen.by(mutant, suite.ordered(module))[:most]:
+    for name in suite.ordered(module)[:most]:
         test_file = str(TESTS / f"{name}.py")
         while test_file not in suite.unsound:
             with changed(suite.tree / mutant.file, mutant.mutated):
@@ -299,7 +253,7 @@ def survey(work: Path, arguments: argparse.Namespace) -> tuple[list[Mutant], dic
         described(number, file, texts[file][str(of_file)]) for number, (file, of_file) in enumerate(drawn, start=1)
     ]
     print(f"{len(sample)} mutants of {total}", flush=True)
-    suite = Suite(tree, Seen.read(arguments.seen))
+    suite = Suite(tree)
     if said := suite.types(work / "mypy"):
         sys.exit(f"types are wrong without a mutant:\n{said}")
     with (work / f"python-{arguments.seed}.jsonl").open("w", encoding="utf-8") as log:

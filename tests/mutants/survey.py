@@ -21,7 +21,6 @@ def main() -> None:
     parser.add_argument("--tool", help="a cargo with the subcommand mutants (cargo); a Python with mutmut (one of uv)")
     parser.add_argument("--only", nargs="*", default=[], help="parts of the names of files to which it is limited")
     parser.add_argument("--files", type=int, help="how many test files look at a mutant of Python at most (all)")
-    parser.add_argument("--seen", type=Path, help="which test files run which lines of Python (README.md)")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
