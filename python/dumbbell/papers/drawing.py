@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
-from dumbbell.plots.style import Look, Picture, picture
+from dumbbell.plots.style import Look, Picture, ink_on, picture
 
 
 @contextmanager
@@ -56,6 +56,16 @@ def marks(style: Look) -> dict[str, Any]:
 def sample(style: Look, label: str) -> Line2D:
     """The entry of an algorithm in a legend."""
     return Line2D([], [], label=label, **marks(style))
+
+
+def shaded(axes: Axes, cells: Sequence[Sequence[float]], digits: str, fontsize: float = 7, **image: Any) -> None:
+    """A map with its values written on it, of the colours and limits that ``image``, arguments of ``imshow``, says."""
+    shades = axes.imshow(cells, **{"cmap": "viridis", "aspect": "auto", **image})
+    for y, row in enumerate(cells):
+        for x, value in enumerate(row):
+            ink = ink_on(shades, value)
+            axes.text(x, y, f"{value:{digits}}", ha="center", va="center", fontsize=fontsize, color=ink)
+    axes.grid(visible=False)
 
 
 def with_ranges(axes: Axes, x: Sequence[float], runs: Sequence[Sequence[float]], style: Look) -> None:

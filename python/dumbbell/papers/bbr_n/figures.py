@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -24,10 +24,10 @@ from dumbbell.papers.bbr_n.measure import (
     table_values,
     uploaded,
 )
-from dumbbell.papers.drawing import log_x, panels, sample
+from dumbbell.papers.drawing import log_x, panels, sample, shaded
 from dumbbell.papers.runs import Cases, Run
 from dumbbell.papers.testing import mean
-from dumbbell.plots.style import INK, Look, Picture, ink_on, legend, look, looks, picture
+from dumbbell.plots.style import INK, Look, Picture, legend, look, looks, picture
 
 if TYPE_CHECKING:
     from dumbbell.papers.bbr_n.startup import Measured
@@ -244,15 +244,6 @@ def small_queues(
                 axes.set_yticks(range(len(lines)), list(lines), fontsize=7)
                 axes.set_xticks(range(len(QUEUES)), [str(length) for length in QUEUES.values()])
     return figure
-
-
-def shaded(axes: Axes, cells: Sequence[Sequence[float]], digits: str, **limits: Any) -> None:
-    """A map with its values written on it."""
-    shades = axes.imshow(cells, cmap="viridis", aspect="auto", **limits)
-    for y, row in enumerate(cells):
-        for x, value in enumerate(row):
-            axes.text(x, y, f"{value:{digits}}", ha="center", va="center", fontsize=7, color=ink_on(shades, value))
-    axes.grid(visible=False)
 
 
 def ratios(grid_of: Mapping[str, Sequence[float]], counts: Sequence[str], wanted: float) -> Picture:

@@ -8,7 +8,7 @@ from dumbbell.papers.family.measure import (
     FOLDER,
     NAMES,
     Runs,
-    bdps,
+    buffers,
     by,
     percent_lost,
     percent_used,
@@ -41,7 +41,7 @@ def at(runs: Runs, cc: str, situation: str) -> Runs:
 
 def tables(runs: Runs) -> list[Grid]:
     """One row an algorithm and number of flows, one column a buffer; means over seeds."""
-    buffers = {f"BDP: {bdps(one):g}": one for one in by(runs, "buffer")}
+    columns = buffers(runs)
     rows = [((NAMES[cc], one), by(at(runs, cc, one), "buffer")) for one in SITUATIONS for cc in by(runs, "cc_0")]
     values: dict[str, tuple[str, Callable[[Run], float]]] = {
         "loss": ("Loss in percent", percent_lost),
@@ -50,7 +50,7 @@ def tables(runs: Runs) -> list[Grid]:
         "jain": ("Jain's index", jain),
     }
     heads = ("algorithm", "flows")
-    return [across(f"buffers-{name}", title, heads, rows, buffers, value) for name, (title, value) in values.items()]
+    return [across(f"buffers-{name}", title, heads, rows, columns, value) for name, (title, value) in values.items()]
 
 
 def pictures(runs: Runs) -> Pictures:

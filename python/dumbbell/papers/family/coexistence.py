@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import log
 
-from dumbbell.papers.family.measure import FOLDER, NAMES, Runs, bdps, by, share, sized, where
+from dumbbell.papers.family.measure import FOLDER, NAMES, Runs, buffers, by, share, sized, where
 from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import Run
@@ -41,9 +41,8 @@ def tables(paths: Paths) -> list[Grid]:
         for mix in mixes
         for cc in VERSIONS
     )
-    buffers = {f"BDP: {bdps(one):g}": one for one in by(paths[SLOW_PATH], "buffer")}
     title = "Share of the version's flows; 1 is fair"
-    return [across("coexistence", title, ("path", "flows"), rows, buffers, share)]
+    return [across("coexistence", title, ("path", "flows"), rows, buffers(paths[SLOW_PATH]), share)]
 
 
 def pictures(paths: Paths) -> Pictures:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dumbbell.papers.family.measure import FOLDER, NAMES, Runs, by, capacity, percent, setting, utilisation, where
+from dumbbell.papers.family.measure import FOLDER, NAMES, Runs, by, capacity, percent, possible, setting, where
 from dumbbell.papers.model import Claim, Grid, Outcome, Pictures
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import Run, total
 from dumbbell.papers.testing import across, both, each, mean, paired, ranged
-
-
-def possible(run: Run) -> float:
-    """Goodput over the share of the link that loss leaves."""
-    return utilisation(run) / (1 - percent(setting(run, "loss")))
 
 
 def at(runs: Runs, cc: str, *losses: str) -> Runs:

@@ -50,6 +50,11 @@ def bdps(text: str) -> float:
     return float(text.removesuffix("bdp"))
 
 
+def buffers(runs: Iterable[Run]) -> dict[str, str]:
+    """Columns of a table: what the sweep set for each buffer, by its size in words."""
+    return {f"BDP: {bdps(one):g}": one for one in by(runs, "buffer")}
+
+
 def percent(text: str) -> float:
     """``0.001`` of ``0.1%``."""
     return float(text.removesuffix("%")) / 100
@@ -63,6 +68,11 @@ def capacity(run: Run) -> float:
 def utilisation(run: Run) -> float:
     """Goodput of all flows over what the bottleneck can carry."""
     return total(run) / capacity(run)
+
+
+def possible(run: Run) -> float:
+    """Goodput over the share of the link that random loss leaves."""
+    return utilisation(run) / (1 - percent(setting(run, "loss")))
 
 
 def percent_used(run: Run) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dumbbell.papers.family.measure import NAMES, Runs, bdps, by, percent_lost, utilisation, where
+from dumbbell.papers.family.measure import NAMES, Runs, bdps, buffers, by, percent_lost, utilisation, where
 from dumbbell.papers.field.measure import DIRECTION, FOLDER, part, seeds
 from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
@@ -40,8 +40,8 @@ def versions(runs: Both) -> dict[str, list[tuple[Run, ...]]]:
 
 def ends(runs: Both) -> dict[str, list[tuple[Run, ...]]]:
     """Version 3 beside CUBIC in the smallest and in the largest buffer."""
-    buffers = list(by(where(runs.beside, cc_0="bbr3"), "buffer").values())
-    return {"0.1 and 10 BDP": paired(buffers[0], buffers[-1])}
+    first, *_, last = by(where(runs.beside, cc_0="bbr3"), "buffer").values()
+    return {"0.1 and 10 BDP": paired(first, last)}
 
 
 def tables(runs: Both) -> list[Grid]:
@@ -49,11 +49,10 @@ def tables(runs: Both) -> list[Grid]:
     losses = {loss: loss for loss in by(runs.loss, "loss")}
     rows = [([NAMES[cc]], by(own, "loss")) for cc, own in by(runs.loss, "cc_0").items()]
     shares = (([NAMES[cc]], by(own, "buffer")) for cc, own in by(runs.beside, "cc_0").items())
-    buffers = {f"BDP: {bdps(one):g}": one for one in by(runs.beside, "buffer")}
     return [
         across("bbr3-goodput", "Goodput in Mbit/s by random loss", ["algorithm"], rows, losses, total, 1),
         across("bbr3-lost", "Packets dropped, percent", ["algorithm"], rows, losses, percent_lost),
-        across("bbr3-share", "The version's part beside CUBIC", ["version"], shares, buffers, part),
+        across("bbr3-share", "The version's part beside CUBIC", ["version"], shares, buffers(runs.beside), part),
     ]
 
 
@@ -63,7 +62,7 @@ def pictures(runs: Both) -> Pictures:
 
     lines = {cc: seeds(by(own, "buffer"), part) for cc, own in by(runs.beside, "cc_0").items()}
     x = [bdps(buffer) for buffer in by(runs.beside, "buffer")]
-    return {"bbr3": curves(x, lines, "buffer (BDP)", "part beside CUBIC", {"even": [0.5] * len(x)})}
+    return {"bbr3": curves(x, lines, "buffer (BDP)", "part beside CUBIC", {"even": [0.5] * len(x)}, x)}
 
 
 CLAIMS = [

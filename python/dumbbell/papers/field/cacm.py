@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dumbbell.papers.family.measure import Runs, by, capacity, percent, queue_ms, setting, utilisation, where
+from dumbbell.papers.family.measure import (
+    Runs,
+    bdps,
+    by,
+    capacity,
+    percent,
+    possible,
+    queue_ms,
+    setting,
+    utilisation,
+    where,
+)
 from dumbbell.papers.field.measure import FOLDER, seeds
 from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.runs import Run, jain, total
+from dumbbell.papers.runs import jain, total
 from dumbbell.papers.testing import across, each, ranged
+
+TICKS = (0.001, 0.01, 0.1, 1, 10, 20, 30, 50)
+"""Losses in percent that have room on the axis."""
 
 
 class Figures(NamedTuple):
@@ -19,11 +33,6 @@ class Figures(NamedTuple):
     loss: Runs
     first: Runs
     five: Runs
-
-
-def possible(run: Run) -> float:
-    """Goodput over the share of the link that loss leaves."""
-    return utilisation(run) / (1 - percent(setting(run, "loss")))
 
 
 def at(cc: str, low: float, high: float) -> Callable[[Figures], dict[str, Runs]]:
@@ -61,7 +70,8 @@ def pictures(figures: Figures) -> Pictures:
     lines = {cc: seeds(by(runs, "loss"), total) for cc, runs in by(figures.loss, "cc_0").items()}
     x = [100 * percent(loss) for loss in by(figures.loss, "loss")]
     ideal = [capacity(figures.loss[0]) * (1 - p / 100) for p in x]
-    return {"cacm": curves(x, lines, "random loss (%)", "goodput (Mbit/s)", {"what loss leaves of the link": ideal})}
+    dashed = {"what loss leaves of the link": ideal}
+    return {"cacm": curves(x, lines, "random loss (%)", "goodput (Mbit/s)", dashed, TICKS)}
 
 
 CLAIMS = [
@@ -77,7 +87,7 @@ CLAIMS = [
           "essentially no queue", each(first("bbr"), lambda run: queue_ms(run) < 10, ranged(queue_ms, 1, " ms"))),
     Claim("fld-06", "CUBIC's queue cycles from 70 % to the whole of the buffer (here: 60 to 100 % in the mean).",
           "70 to 100 %",
-          each(first("cubic"), lambda run: 0.6 <= queue_ms(run) / (40 * float(setting(run, "buffer")[:-3])) <= 1,
+          each(first("cubic"), lambda run: 0.6 <= queue_ms(run) / (40 * bdps(setting(run, "buffer"))) <= 1,
                ranged(queue_ms, 0, " ms"))),
     Claim("fld-07", "Five flows of BBR converge to a fair share (here: Jain 0.95).", "converge",
           each(five, lambda run: jain(run) >= 0.95, ranged(jain))),
@@ -87,7 +97,7 @@ PART = Part(
     "cacm",
     "BBR and CUBIC with random loss, in their first seconds, and five flows of BBR",
     [Experiment(FOLDER / "cacm-loss.toml"), Experiment(FOLDER / "cacm-first.toml", quick={"warmup": "1s"}),
-     Experiment(FOLDER / "cacm-five.toml", quick={"warmup": "1s"})],
+     Experiment(FOLDER / "cacm-five.toml", quick={"warmup": "1s", "flows[0].stagger": "100ms"})],
     quick="2s",
     measure=lambda loss, first, five: Figures(loss.runs, first.runs, five.runs),
     setup=["100 Mbit/s, 100 ms, 60 s; 10 Mbit/s, 40 ms, 8 s; 100 Mbit/s, 10 ms. The article tells no buffer: "

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dumbbell.papers.drawing import log_x, panels, sample, with_ranges
+from dumbbell.papers.drawing import log_x, panels, sample, shaded, with_ranges
 from dumbbell.plots.style import INK, Picture, legend, look, looks, picture
+
+DASHED: Any = {"color": INK, "linewidth": 0.9, "linestyle": (0, (4, 2))}
+"""What is known without a run."""
 
 Values = Sequence[Sequence[float]]
 """For each place on the horizontal axis a value of each seed."""
@@ -17,7 +20,8 @@ def curves(
     lines: Mapping[str, Values],
     label: str,
     value: str,
-    dashed: Mapping[str, Sequence[float]] | None = None,
+    dashed: Mapping[str, Sequence[float]],
+    ticks: Sequence[float],
 ) -> Picture:
     """A line an algorithm over a logarithmic axis, with the least and the most over seeds; what is known, dashed."""
     chosen = looks([(cc, cc) for cc in lines])
@@ -25,34 +29,33 @@ def curves(
         axes = figure.subplots()
         for style, values in zip(chosen.values(), lines.values(), strict=True):
             with_ranges(axes, x, values, style)
-        for name, known in (dashed or {}).items():
-            axes.plot(x, known, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=name)
-        # Where there are many, not all have room.
-        log_x(axes, [tick for tick in x if len(x) < 8 or f"{tick:g}"[-1] in "01"], label)
+        handles = [sample(style, name) for (_, name), style in chosen.items()]
+        for name, known in dashed.items():
+            handles += axes.plot(x, known, label=name, **DASHED)
+        log_x(axes, ticks, label)
         axes.set_ylabel(value)
         axes.set_ylim(bottom=0)
-        handles = [sample(style, name) for (_, name), style in chosen.items()]
-        legend(figure, [*handles, *axes.get_lines()[len(axes.get_lines()) - len(dashed or {}) :]])
+        legend(figure, handles)
     return figure
 
 
 def shares(
-    rows: Mapping[str, Mapping[str, Values]], x: Sequence[float], fair: Mapping[str, float], model: Sequence[float]
+    rows: Mapping[str, Mapping[str, Values]], x: Sequence[float], fair: Sequence[float], model: Sequence[float]
 ) -> Picture:
     """A panel a rival, a line a number of its flows: the share of one flow over the buffer; its fair share dotted."""
     names = list(next(iter(rows.values())))
     chosen = [look("bbr", variant) for variant in range(len(names))]
     with panels(1, len(rows), 8.6, 3.6, y="share of the link") as (figure, grid):
         for axes, (title, lines) in zip(grid[0], rows.items(), strict=True):
-            for style, (name, values) in zip(chosen, lines.items(), strict=True):
+            for style, even, values in zip(chosen, fair, lines.values(), strict=True):
                 with_ranges(axes, x, values, style)
-                axes.axhline(fair[name], color=style.shown, linewidth=0.8, linestyle=(0, (1, 2)))
-            axes.plot(x, model, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label="model")
+                axes.axhline(even, color=style.shown, linewidth=0.8, linestyle=(0, (1, 2)))
+            (known,) = axes.plot(x, model, label="model", **DASHED)
             log_x(axes, x, "buffer (BDP)")
             axes.set_title(title, loc="left", fontsize=9)
             axes.set_ylim(0, 1)
         handles = [sample(style, name) for style, name in zip(chosen, names, strict=True)]
-        legend(figure, [*handles, grid[0, 0].get_lines()[-1]])
+        legend(figure, [*handles, known])
     return figure
 
 
@@ -83,14 +86,9 @@ def matrix(maps: Mapping[str, Mapping[tuple[str, str], float]], names: Sequence[
     with panels(1, len(maps), 9.2, 4.4, "beside") as (figure, grid):
         for axes, (title, values) in zip(grid[0], maps.items(), strict=True):
             cells = [[values[row, column] for column in names] for row in names]
-            axes.imshow(cells, vmin=0, vmax=1, cmap="PuOr")
-            for i, row in enumerate(cells):
-                for j, cell in enumerate(row):
-                    dark = abs(cell - 0.5) > 0.35
-                    axes.text(j, i, f"{cell:.2f}", ha="center", va="center", fontsize=7, color="w" if dark else INK)
+            shaded(axes, cells, ".2f", vmin=0, vmax=1, cmap="PuOr", aspect="equal")
             axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
             axes.set_yticks(range(len(names)), names)
             axes.set_title(title, loc="left", fontsize=9)
-            axes.grid(False)
         grid[0, 0].set_ylabel("share of")
     return figure

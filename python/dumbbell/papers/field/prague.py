@@ -11,8 +11,8 @@ from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import Run, grouped
 from dumbbell.papers.testing import across, both, each, paired, ranged
 
-QUEUES = {"droptail": "drop-tail", "threshold": "FIFO with ECN", "codel": "CoDel",
-          "fq_codel": "FQ-CoDel", "dualpi2": "DualPI2"}  # fmt: skip
+DROP_TAIL, FIFO, CODEL, FQ_CODEL, DUALPI2 = "drop-tail", "FIFO with ECN", "CoDel", "FQ-CoDel", "DualPI2"
+QUEUES = {"droptail": DROP_TAIL, "threshold": FIFO, "codel": CODEL, "fq_codel": FQ_CODEL, "dualpi2": DUALPI2}
 WITHOUT, WITH = "false", "true"
 
 
@@ -21,15 +21,15 @@ def queue(run: Run) -> str:
     return QUEUES[setting(run, "queue").split()[0].removeprefix("kind=")]
 
 
-def behind(kind: str, fallback: str = WITHOUT) -> Callable[[Runs], dict[str, Runs]]:
-    """The runs behind a queue."""
-    return lambda runs: {QUEUES[kind]: grouped(where(runs, classic_fallback=fallback), queue)[QUEUES[kind]]}
+def behind(name: str) -> Callable[[Runs], dict[str, Runs]]:
+    """The runs without fall-back behind a queue."""
+    return lambda runs: {name: grouped(where(runs, classic_fallback=WITHOUT), queue)[name]}
 
 
-def fallen_back(*kinds: str) -> Callable[[Runs], dict[str, list[tuple[Run, ...]]]]:
-    """Runs with the fall-back and without, behind queues."""
-    return lambda runs: {QUEUES[kind]: paired(behind(kind, WITH)(runs)[QUEUES[kind]], behind(kind)(runs)[QUEUES[kind]])
-                         for kind in kinds}  # fmt: skip
+def fallen_back(runs: Runs) -> dict[str, list[tuple[Run, ...]]]:
+    """Runs with the fall-back and without, behind queues that do not know L4S and mark."""
+    found, own = (grouped(where(runs, classic_fallback=value), queue) for value in (WITH, WITHOUT))
+    return {name: paired(found[name], own[name]) for name in (FIFO, CODEL)}
 
 
 def tables(runs: Runs) -> list[Grid]:
@@ -51,15 +51,15 @@ def pictures(runs: Runs) -> Pictures:
 words = ranged(part)
 CLAIMS = [
     Claim("fld-23", "In a queue with ECN that does not know L4S Prague starves CUBIC (here: 80 % of the link).",
-          DIRECTION, each(behind("threshold"), lambda run: part(run) >= 0.8, words)),
+          DIRECTION, each(behind(FIFO), lambda run: part(run) >= 0.8, words)),
     Claim("fld-24", "Behind FQ-CoDel the two share (here: 40 to 60 %).", DIRECTION,
-          each(behind("fq_codel"), lambda run: 0.4 <= part(run) <= 0.6, words)),
+          each(behind(FQ_CODEL), lambda run: 0.4 <= part(run) <= 0.6, words)),
     Claim("fld-25", "Behind drop-tail CUBIC gets more than Prague.", DIRECTION,
-          each(behind("droptail"), lambda run: part(run) < 0.5, words)),
+          each(behind(DROP_TAIL), lambda run: part(run) < 0.5, words)),
     Claim("fld-26", "Behind DualPI2 the two share (here: 35 to 65 %).", DIRECTION,
-          each(behind("dualpi2"), lambda run: 0.35 <= part(run) <= 0.65, words)),
+          each(behind(DUALPI2), lambda run: 0.35 <= part(run) <= 0.65, words)),
     Claim("fld-27", "The fall-back takes less from CUBIC where marks are deep.", DIRECTION,
-          each(fallen_back("threshold", "codel"), lambda pair: part(pair[0]) < part(pair[1]) - 0.1,
+          each(fallen_back, lambda pair: part(pair[0]) < part(pair[1]) - 0.1,
                both(words, "{} with it, {} without"))),
 ]  # fmt: skip
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import polars as pl
 
-from dumbbell.papers.drawing import panels
+from dumbbell.papers.drawing import panels, shaded
 from dumbbell.papers.kato.measure import BUFFERS, published_values, starved
 from dumbbell.papers.runs import Cases, Run, total
 from dumbbell.papers.testing import mean, near
@@ -136,12 +135,8 @@ def heatmap(
             for axes, (name, value) in zip(row, values.items(), strict=True):
                 colours, low, high = SCALES[name]
                 cells = [[value(cc, buffer, count) for count in counts] for buffer in buffers]
-                shades = axes.imshow(cells, cmap=colours, vmin=low, vmax=high, aspect="auto", origin="lower")
-                for y, x in product(range(len(buffers)), range(len(counts))):
-                    ink = ink_on(shades, cells[y][x])
-                    axes.text(x, y, f"{cells[y][x]:.2f}", ha="center", va="center", fontsize=6.5, color=ink)
+                shaded(axes, cells, ".2f", 6.5, cmap=colours, vmin=low, vmax=high, origin="lower")
                 axes.set_title(f"{cc}: {name}", loc="left", fontsize=9)
                 axes.set_xticks(range(len(counts)), counts)
                 axes.set_yticks(range(len(buffers)), [buffer.removesuffix("bdp") for buffer in buffers])
-                axes.grid(visible=False)
     return figure
