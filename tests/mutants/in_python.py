@@ -68,7 +68,7 @@ class Suite:
         paths = {"PYTHONPATH": str(self.tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             return subprocess.run(
-                [sys.executable, "-m", *words],
+                [Path(sys.executable).with_name(words[0]), *words[1:]],
                 cwd=self.tree,
                 env=os.environ | paths | dict(environment),
                 preexec_fn=lambda: bound(CPU_S),
@@ -95,7 +95,8 @@ class Suite:
             # 5: all were left out.
             if done.returncode in (0, 5):
                 return ""
-            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+            # The name of a test may have spaces, and nothing need follow it.
+            failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
             return failed[1] if failed else f"status {done.returncode}"
 
     def types(self, cache: Path) -> str:

@@ -64,8 +64,47 @@ def alternatives() -> Curves:
     [(5, 5, "holds"), (4, 5, "holds"), (3, 5, "depends"), (2, 5, "depends"), (1, 5, "fails"), (0, 5, "fails"),
      (1, 1, "holds"), (0, 1, "fails"), (2, 3, "depends"), (8, 10, "holds"), (2, 10, "fails")],
 )  # fmt: skip
-def test_four_of_five_runs_decide(held: int, runs: int, verdict: str) -> None:
+def test_four_of_five_runs_make_a_verdict(held: int, runs: int, verdict: str) -> None:
     assert outcome(held, runs).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("held", "runs", "verdict"),
+    [(5, 5, "holds"), (0, 5, "fails"), (12, 15, "holds"), (20, 30, "holds"), (10, 30, "fails"), (32, 50, "holds"),
+     (5, 10, "depends"), (9, 25, "depends"), (16, 25, "depends"), (1000, 2000, "depends")],
+)  # fmt: skip
+def test_runs_decide_by_a_binomial_test(held: int, runs: int, verdict: str) -> None:
+    assert (outcome(held, runs).is_decided, outcome(held, runs).verdict) == (True, verdict)
+
+
+@pytest.mark.parametrize(("held", "runs"), [(1, 1), (3, 3), (4, 5), (3, 5), (11, 15), (19, 25), (4, 10), (6, 10)])
+def test_few_runs_or_those_between_two_verdicts_decide_nothing(held: int, runs: int) -> None:
+    for one in (outcome(held, runs), outcome(runs - held, runs)):
+        assert one.is_decided == (held == 19)
+    assert replace(outcome(held, runs), seeds=False).is_decided
+
+
+def test_the_tests_behind_decisions_are_right_in_19_of_20_cases() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for runs in range(1, 51):
+        for held in range(runs + 1):
+            above = stats.binomtest(max(held, runs - held), runs, 0.5, "greater").pvalue <= 0.05
+            between = stats.binomtest(min(held, runs - held), runs, 0.2, "greater").pvalue <= 0.05
+            assert outcome(held, runs).is_decided == (above or between), (held, runs)
+            assert above or between or runs < 28
+
+
+def test_more_seeds_add_to_the_runs_of_their_choice_and_nothing_to_a_formula() -> None:
+    more = [outcome(3, choice="unpaced"), outcome(0, choice="paced"), outcome(5, choice="unpaced")]
+    found = outcome(4, choice="unpaced").with_more(more)
+    assert (found.held, found.runs, found.ours) == (12, 15, "our number")
+    formula = replace(outcome(1, 1, choice="unpaced"), seeds=False)
+    assert formula.with_more(more) == formula
+
+
+def test_a_judgement_is_decided_where_all_choices_are_that_decide() -> None:
+    assert Judgement(CLAIM, [outcome(5), replace(outcome(2), decides=False)]).is_decided
+    assert not Judgement(CLAIM, [outcome(5), outcome(2)]).is_decided
 
 
 def test_a_claim_depends_on_the_choice_that_decides_it() -> None:
@@ -283,7 +322,7 @@ def figure_claim() -> dict[str, Any]:
     """A claim as it is printed."""
     texts = dict.fromkeys(("id", "statement", "ours", "published", "depends_on", "would_change", "note", "notices"), "")
     public = {"origin": "", "decides": True, "held": True, "numbers": ""}
-    choice = {"choice": "", "decides": True, "verdict": "holds", "held": 1, "runs": 1, "ours": ""}
+    choice = {"choice": "", "decides": True, "verdict": "holds", "held": 1, "runs": 1, "is_decided": False, "ours": ""}
     return {**texts, "verdict": "holds", "choices": [choice], "authors": [public]}
 
 

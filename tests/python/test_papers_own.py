@@ -111,9 +111,36 @@ def test_a_setting_replaces_the_file_s(dumbbell: Cli, study: Path) -> None:
     assert part["caveats"] == ["Changed by --set flows[0].start_jitter=0s, --set duration=5s: not the study."]
 
 
+def test_other_seeds_are_run_until_they_decide_and_the_numbers_stay(dumbbell: Cli, study: Path) -> None:
+    claim = study / "table1.py"
+    often = claim.read_text().replace("jain(run) >= 0.95", "int(1e9 * jain(run)) % 5 > 1")
+    claim.write_text(often)
+    shorter = ("--set", "duration=3s", "--json")
+    (few,) = json.loads(dumbbell("reproduce", "./jain84", *shorter).out)["parts"]
+    done = dumbbell("reproduce", "./jain84", "--decide", *shorter)
+    (many,) = json.loads(done.out)["parts"]
+    (one,), (other,) = few["claims"][0]["choices"], many["claims"][0]["choices"]
+    assert not one["is_decided"]
+    assert other["is_decided"]
+    assert 30 >= other["runs"] > one["runs"] == 5
+    assert (other["ours"], many["tables"]) == (one["ours"], few["tables"])
+    times = other["runs"] // 5 - 1
+    assert done.err.count("repeated with other seeds") == times
+    assert many["run"]["runs"] == few["run"]["runs"] * (times + 1)
+    assert len(many["run"]["seeds"]) == len(few["run"]["seeds"]) * (times + 1)
+    assert many["setup"][-1].startswith("Repeated with other seeds")
+
+
+def test_another_seed_is_no_change_of_the_study(dumbbell: Cli, study: Path) -> None:
+    (part,) = json.loads(dumbbell("reproduce", "./jain84", "--json", "--set", "seed=7", "--repeat", "1").out)["parts"]
+    assert (part["caveats"], part["run"]["seeds"]) == ([], [7])
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (("--decide", "--quick"), "--quick judges nothing"),
+        (("--decide", "--swaps"), "--swaps goes with"),
         (("--swap", "vegas=bbr"), "no flow runs `vegas` in table1"),
         (("--swap", "renno=bbr"), "no flow runs `renno` in table1"),
         (("--swap", "reno=bbrr"), "did you mean `bbr`?"),

@@ -25,6 +25,7 @@ EXAMPLES = examples(
     "dumbbell reproduce --list",
     "dumbbell reproduce rebbr/fig1 --quick  # seconds: does everything work?",
     "dumbbell reproduce zhang --out out/zhang",
+    "dumbbell reproduce bbr-acd/table2 --decide             # as many seeds as its claims need",
     "dumbbell reproduce kato/heatmap --swap ns3-3-40=cubic  # who notices?",
     "dumbbell reproduce ./my-study                          # your own folder",
 )
@@ -51,6 +52,13 @@ def reproduce(
     repeat: Annotated[
         int | None, typer.Option(min=1, help="Seeds of each point; default the study's own number.")
     ] = None,
+    decide: Annotated[
+        bool,
+        typer.Option(
+            "--decide",
+            help="Repeat a part with other seeds until they decide on each claim: with 28 runs they always do.",
+        ),
+    ] = False,
     traces: Annotated[
         Path | None, typer.Option(envvar="DUMBBELL_TRACES", help="Directory with the study's cellular traces.")
     ] = None,
@@ -105,14 +113,16 @@ def reproduce(
     replaced = options.split(swap, "--swap", "OLD=NEW, such as --swap bbr=cubic")
     if quick and "duration" in changes:
         fail("--quick sets the duration: leave it out, or --set duration")
+    if quick and decide:
+        fail("--quick judges nothing, so that --decide has nothing to decide: leave one of them out")
     ground = options.ground(on, retries, None)
     try:
         paper, parts = papers.find(study)
         is_part = study.rstrip("/").rpartition("/")[2] == parts[0].name
         folder = out or Path("out", paper.name, parts[0].name if is_part else "")
-        wanted = papers.Options(folder, jobs, repeat, limit, traces, quick, changes, replaced, ground)
+        wanted = papers.Options(folder, jobs, repeat, limit, traces, quick, changes, replaced, decide, ground)
         if swaps:
-            if quick or as_json or html or changes or replaced or ground.name == LINUX:
+            if quick or decide or as_json or html or changes or replaced or ground.name == LINUX:
                 fail("--swaps goes with --repeat, --jobs and --out: leave out the other options")
             _swaps(paper, parts, wanted)
             return

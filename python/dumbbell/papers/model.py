@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
@@ -46,6 +47,8 @@ class Options:
     """Settings that replace those of every experiment, the study's own, too."""
     swap: Mapping[str, str] = field(default_factory=dict)
     """Algorithms, and what runs under their names; see :func:`dumbbell.papers.swap.swapped`."""
+    decide: bool = False
+    """Whether a part is repeated with other seeds until they decide on each of its claims."""
     ground: Ground = SIMULATED
     """What runs the experiments. What ran on the kernel is simulated, too, to stand beside it."""
 
@@ -74,9 +77,15 @@ class Claim(Generic[Measured]):
     theirs: bool = True
     """Whether the runs that the authors made public have what the test asks for."""
 
-    def judge(self, measured: Measured, decides: Callable[[str], bool] = lambda choice: True) -> Judgement:
-        """Whether it holds, by the choices that decide."""
-        outcomes = [replace(one, decides=decides(one.choice)) for one in self.test(measured)]
+    def judge(
+        self,
+        measured: Measured,
+        decides: Callable[[str], bool] = lambda choice: True,
+        more: Iterable[Outcome] = (),
+    ) -> Judgement:
+        """Whether it holds, by the choices that decide; ``more`` is what other seeds say, in the same choices."""
+        others = list(more)
+        outcomes = [replace(one, decides=decides(one.choice)).with_more(others) for one in self.test(measured)]
         if not any(one.decides for one in outcomes):
             outcomes = [replace(one, decides=True) for one in outcomes]
         judgement = Judgement(self, outcomes)
@@ -95,7 +104,15 @@ WORDS: dict[Verdict, str] = {
 """The verdict of a single choice."""
 
 MOST = 0.8
-"""Share of the runs that speaks for all of them."""
+"""Share of the runs that speaks for all of them, where they do not decide."""
+DOUBT = 0.05
+"""How likely runs that decide may be where they decide wrongly."""
+
+
+def at_least(held: int, runs: int, one_in: int) -> float:
+    """How likely a claim holds in so many runs or more, if it holds in one run in so many."""
+    ways = sum(comb(runs, k) * (one_in - 1) ** (runs - k) for k in range(held, runs + 1))
+    return float(ways / one_in**runs)
 
 
 @dataclass(frozen=True)
@@ -113,14 +130,46 @@ class Outcome:
     """Whether this is a set-up that the evidence argues for; others are shown beside it."""
     judged: bool = True
     """Whether the runs were long enough for a verdict."""
+    seeds: bool = True
+    """Whether another seed can give another outcome; a formula has none."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the runs say, with 95 % confidence, in how many of all runs the claim holds.
+
+        In more than half, as 5 of 5 say and 12 of 15; in less than half; or in some, between one and four of five,
+        as 5 of 10 say and 16 of 25. From 28 runs on one of these is always so.
+        """
+        return not self.seeds or self._most_agree or self._is_on_the_seed
+
+    @property
+    def _most_agree(self) -> bool:
+        return at_least(max(self.held, self.runs - self.held), self.runs, 2) <= DOUBT
+
+    @property
+    def _is_on_the_seed(self) -> bool:
+        return at_least(min(self.held, self.runs - self.held), self.runs, 5) <= DOUBT
 
     @property
     def verdict(self) -> Verdict:
-        """``holds`` or ``fails`` where four of five runs agree, otherwise ``depends``: on the seed."""
+        """``holds`` or ``fails`` where most runs agree, so many that they decide, or four of five.
+
+        Where fewer agree it ``depends`` on the seed.
+        """
         if not self.judged:
             return NOT_JUDGED
         share = self.held / self.runs
+        if self._most_agree:
+            return "holds" if share > 0.5 else "fails"
         return "holds" if share >= MOST else "fails" if share <= 1 - MOST + 1e-9 else "depends"
+
+    def with_more(self, others: Iterable[Outcome]) -> Outcome:
+        """The outcome of these runs and of those of others under the same choice; the numbers stay."""
+        if not self.seeds:
+            return self
+        found = [one for one in others if one.choice == self.choice]
+        held, runs = sum(one.held for one in found), sum(one.runs for one in found)
+        return replace(self, held=self.held + held, runs=self.runs + runs)
 
 
 @dataclass(frozen=True)
@@ -160,6 +209,11 @@ class Judgement:
         return [outcome for outcome in self.outcomes if not outcome.decides]
 
     @property
+    def is_decided(self) -> bool:
+        """Whether the runs decide under every choice that does."""
+        return all(one.is_decided for one in self.deciding)
+
+    @property
     def verdict(self) -> Verdict:
         """``holds`` or ``fails`` where every choice that decides agrees, otherwise ``depends``.
 
@@ -191,7 +245,8 @@ class Judgement:
 
     def to_json(self) -> dict[str, Any]:
         """As ``dumbbell reproduce --json`` prints it."""
-        choices = [_named(one, "choice", "decides", "verdict", "held", "runs", "ours") for one in self.outcomes]
+        columns = ("choice", "decides", "verdict", "held", "runs", "is_decided", "ours")
+        choices = [_named(one, *columns) for one in self.outcomes]
         return {
             **_named(self.claim, "id", "statement"),
             **_named(self, "verdict", "ours"),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Generic, TypeVar
 
 from dumbbell import _core, api, experiment
+from dumbbell.console import note
 from dumbbell.grounds import LINUX
 from dumbbell.papers import beside, swap, swaps
 from dumbbell.papers.model import Claim, Grid, Judgement, Options, Outcome, Pictures, Provenance, Published, Report
@@ -18,6 +21,9 @@ from dumbbell.papers.runs import Run, grouped
 from dumbbell.results import Result, SweepResult, setting_text
 
 Measured = TypeVar("Measured")
+
+SEED = "seed"
+"""The setting that no study states."""
 
 
 @dataclass(frozen=True)
@@ -148,10 +154,15 @@ def failures() -> tuple[type[Exception], ...]:
 
 def changes(options: Options, ran: Sequence[Ran]) -> list[str]:
     """What was changed of the study by who repeats it."""
-    asked = [f"--set {key}={value}" for key, value in options.set.items()]
+    asked = [f"--set {key}={value}" for key, value in options.set.items() if key != SEED]
     asked += [f"--swap {old}={new}" for old, new in options.swap.items() if any(old in one.swapped for one in ran)]
     told = [f"Changed by {', '.join(asked)}: not the study."] if asked else []
     return told + ([f"On the TCP of {beside.kernel()}."] if options.ground.name == LINUX else [])
+
+
+def repeated(times: int) -> str:
+    """How often a part was run again."""
+    return "Repeated with other seeds" if times == 1 else f"Repeated with other seeds {times} times"
 
 
 @dataclass(frozen=True)
@@ -182,17 +193,22 @@ class Part(Generic[Measured]):
         """Runs the experiments and reports on them."""
         ran = [one.run(options, self.quick) for one in self.experiments]
         measured = self.measure(*ran)
+        more, added = self.decided(study, measured, options) if options.decide else ({}, [])
+        ran_in_all = [one.sweep for one in ran] + added
         texts = {name: text for one in self.experiments for name, text in one.texts().items()}
         caveats = [*self.caveats(measured), *changes(options, ran)]
+        setup = [*(self.setup(measured) if callable(self.setup) else self.setup)]
+        if added:
+            setup.append(f"{repeated(len(added) // len(ran))} for the verdicts; numbers are those of the first seeds.")
         report = Report(
             study=study,
             part=self.name,
             title=" ".join([self.title, *(f"({caveat})" for caveat in caveats)]),
-            setup=self.setup(measured) if callable(self.setup) else self.setup,
+            setup=setup,
             tables=[*self.tables(measured), *beside.tables(ran)],
             pictures=self.pictures(measured),
-            judgements=self.judge(measured),
-            provenance=Provenance.of([one.sweep for one in ran], texts),
+            judgements=self.judge(measured, more),
+            provenance=Provenance.of(ran_in_all, texts),
             caveats=caveats,
         )
         return report.shortened(self.quick) if options.quick else report
@@ -213,12 +229,35 @@ class Part(Generic[Measured]):
         """Runs the experiments and judges the claims, without tables and pictures."""
         return self.judge(self.measure(*(one.run(options, self.quick) for one in self.experiments)))
 
-    def judge(self, measured: Measured) -> list[Judgement]:
-        """Puts every claim to what was measured."""
+    def decided(
+        self, study: str, measured: Measured, options: Options
+    ) -> tuple[dict[str, list[Outcome]], list[SweepResult]]:
+        """Repeats the part with other seeds until they decide: what every claim's tests say of these, and the runs."""
+        more: dict[str, list[Outcome]] = defaultdict(list)
+        sweeps: list[SweepResult] = []
+        for times in count(1):
+            still = [one.claim.id for one in self.judge(measured, more) if not one.is_decided]
+            if not still:
+                break
+            note(f"{study}/{self.name}: {repeated(times).lower()} for {', '.join(still)}")
+            seed = {SEED: int(str(options.set.get(SEED, 1)), base=0) + times}
+            with TemporaryDirectory() as place:
+                ran = [
+                    one.run(replace(options, out=Path(place), set={**options.set, **seed}), self.quick)
+                    for one in self.experiments
+                ]
+            sweeps += [one.sweep for one in ran]
+            found = self.measure(*ran)
+            for claim in self.claims:
+                more[claim.id] += claim.test(found)
+        return more, sweeps
+
+    def judge(self, measured: Measured, more: Mapping[str, Sequence[Outcome]] | None = None) -> list[Judgement]:
+        """Puts every claim to what was measured, and to ``more`` seeds by its id."""
         known = swaps.read(self.folder)
         return [
             replace(
-                claim.judge(measured, self.decides),
+                claim.judge(measured, self.decides, (more or {}).get(claim.id, ())),
                 theirs=self.theirs(claim),
                 notices=swaps.mark(known[claim.id]) if claim.id in known else "",
             )

@@ -1,6 +1,6 @@
 """Putting claims to runs, and the runs in words.
 
-A claim is tested on single runs, as the studies made them, one for each seed. It holds where it holds in four of five.
+A claim is tested on single runs, as the studies made them, one for each seed.
 """
 
 from __future__ import annotations

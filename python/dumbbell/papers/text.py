@@ -45,7 +45,7 @@ def report(report: Report, *, only_claims: bool = False) -> None:
         lines = [
             judgement.claim.statement,
             f"published: {judgement.claim.published}",
-            f"ours: {judgement.ours}",
+            f"ours: {judgement.ours}" + ("" if judgement.is_decided else "; --decide adds seeds"),
             *([f"depends on: {judgement.depends_on}"] if judgement.depends_on else []),
             *(
                 f"beside, {one.choice}: {one.ours} ({one.held} of {one.runs}, {one.verdict})"

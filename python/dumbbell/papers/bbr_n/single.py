@@ -215,6 +215,7 @@ def f_values(seeds: Sequence[Seed]) -> str:
 
 rates = both(averaged(upload, 1), "{} against {} Mbit/s")
 ratios = ranged(ratio(upload))
+HALF_OF_PRINTED = 1 + (230.9 / 203.6 - 1) / 2
 LOADED = (
     "In the runs behind Tables 3 and 4 the modules are called `bbr` and `bbr2`: version 1, patched or not, against 2."
 )
@@ -224,8 +225,10 @@ CLAIMS: list[Claim[Cases]] = [
           each(pairs(), lambda pair: ratio(upload)(pair) > 2, ratios),
           "The authors' own data contradict it: Table 3 gives 1.13, the recovered data 1.28, the January runs 1.32.",
           "BBRgen's aggregates are so long here that longer ones add little."),
-    Claim("bbn-07", "BBR-n's throughput is higher than BBRgen's.", "230.9 > 203.6 Mbit/s; recovered 180.3",
-          each(pairs(), lambda pair: ratio(upload)(pair) > 1, rates), LOADED),
+    Claim("bbn-07", "BBR-n's throughput is higher than BBRgen's (here: by half of what was printed at least, 6.7 %).",
+          "230.9 > 203.6 Mbit/s (1.13); recovered 180.3",
+          each(pairs(), lambda pair: ratio(upload)(pair) >= HALF_OF_PRINTED, rates), LOADED,
+          "BBRgen's aggregates are so long here that longer ones add little: the direction holds, its size does not."),
     Claim("bbn-08", "Veno > BBR-n = DCTCP > CUBIC > BBRgen = Reno > BBRp in throughput (here: within 3 %).",
           "255.6, 230.9, 230.1, 217.5, 203.6, 202.4, 154.2 Mbit/s",
           each(of_table_3, in_order, lambda seeds: ", ".join(averaged(upload, 0)(runs)
