@@ -1,7 +1,7 @@
 """Mutants of the Python package, as mutmut makes them: one file of a copy of the project is changed at a time.
 
-What the type checker refuses is unviable, as what does not compile. The rest is shown to one test file after another,
-the nearest first, until a test fails.
+What the type checker refuses is unviable, as what does not compile. The rest is shown to the tests that run the line,
+then to one test file after another, the nearest first, until a test fails.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from seen import TESTS, Seen, seen
 from verdicts import ROOT, Mutant, bound, copy_sources, wanted
 
 PACKAGE = Path("python/dumbbell")
-TESTS = Path("tests/python")
 TOOL = "uv run --no-project --with mutmut==3.8.1 python"
 CPU_S = 600
 PATIENCE_S = 1800
@@ -49,6 +49,8 @@ class PythonMutant(Mutant):
     """The whole file with the change."""
     after: str
     """What the line has become."""
+    lines: range
+    """Those of the file that are changed, from 1."""
 
     @property
     def key(self) -> str:
@@ -104,10 +106,10 @@ class Suite:
         done = self.run(["mypy", "--cache-dir", str(cache)], {})
         return "" if done is not None and done.returncode == 0 else "hangs" if done is None else done.stdout
 
-    def leave_out(self, test: str) -> None:
-        """A test that fails without a mutant says nothing about one."""
-        print(f"{test} is left out, since it fails without a mutant", flush=True)
-        self.unsound.add(test)
+    def leave_out(self, tests: Sequence[str]) -> None:
+        """Tests that fail without a mutant say nothing about one."""
+        print(f"left out, since without a mutant they fail: {', '.join(tests)}", flush=True)
+        self.unsound.update(tests)
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
@@ -177,6 +179,7 @@ def described(number: int, file: str, mutated: str) -> PythonMutant:
     text = (ROOT / file).read_text("utf-8")
     before, after = text.splitlines(keepends=True), mutated.splitlines(keepends=True)
     diff = "".join(difflib.unified_diff(before, after, file, file, n=2))
+    changed = [at for at in difflib.SequenceMatcher(None, before, after, False).get_opcodes() if at[0] != "equal"]
     removed = [line[1:].strip() for line in diff.splitlines()[2:] if line.startswith("-")]
     added = [line[1:].strip() for line in diff.splitlines()[2:] if line.startswith("+")]
     return PythonMutant(
@@ -185,6 +188,7 @@ def described(number: int, file: str, mutated: str) -> PythonMutant:
         file=file,
         line=" ".join(removed),
         after=" ".join(added),
+        lines=range(changed[0][1] + 1, max(changed[-1][2], changed[0][1] + 1) + 1),
         diff=diff,
         mutated=mutated,
     )
@@ -196,7 +200,7 @@ def group_of(file: str) -> str:
     return parts[0] if len(parts) > 1 else "dumbbell"
 
 
-def judge(mutant: PythonMutant, suite: Suite, most: int | None, cache: Path) -> None:
+def judge(mutant: PythonMutant, suite: Suite, ran: Seen, most: int | None, cache: Path) -> None:
     """Changes the file, and has it looked at until somebody notices."""
     with changed(suite.tree / mutant.file, mutant.mutated):
         if suite.types(cache):
@@ -205,16 +209,17 @@ def judge(mutant: PythonMutant, suite: Suite, most: int | None, cache: Path) -> 
     module = name_of(Path(mutant.file).relative_to("python"))
     takes_real_time = module.rsplit(".", 1)[-1] in OF_THE_KERNEL
     mutant.verdict = "missed"
-    for name in suite.ordered(module)[:most]:
-        test_file = str(TESTS / f"{name}.py")
-        while test_file not in suite.unsound:
+    quick = ran.of(mutant.file, mutant.lines, (suite.tree / mutant.file).read_text("utf-8"))
+    files = [[str(TESTS / f"{name}.py")] for name in suite.ordered(module)[:most]]
+    for tests in [*([quick] if quick else []), *files]:
+        while not suite.unsound.issuperset(tests):
             with changed(suite.tree / mutant.file, mutant.mutated):
-                why = suite.check([test_file], takes_real_time=takes_real_time)
+                why = suite.check(tests, takes_real_time=takes_real_time)
             if not why:
                 break
-            # A test is asked once more alone, and a file as a whole if it was ended from outside.
-            asked = why if why.startswith(test_file) else test_file
-            if not suite.check([asked], takes_real_time=takes_real_time):
+            # A test is asked once more alone, and all of them if they were ended from outside.
+            asked = [why] if why.startswith(str(TESTS)) else tests
+            if not suite.check(asked, takes_real_time=takes_real_time):
                 mutant.verdict, mutant.by = "caught", why
                 return
             suite.leave_out(asked)
@@ -257,10 +262,11 @@ def survey(work: Path, arguments: argparse.Namespace) -> tuple[list[Mutant], dic
     suite = Suite(tree)
     if said := suite.types(work / "mypy"):
         sys.exit(f"types are wrong without a mutant:\n{said}")
+    ran = seen(tree, work)
     with (work / f"python-{arguments.seed}.jsonl").open("w", encoding="utf-8") as log:
         for mutant in sample:
             began = time.monotonic()
-            judge(mutant, suite, arguments.files, work / "mypy")
+            judge(mutant, suite, ran, arguments.files, work / "mypy")
             seconds = round(time.monotonic() - began, 1)
             print(json.dumps([mutant.number, mutant.key, mutant.verdict, mutant.by, seconds]), file=log, flush=True)
     return list(sample), {group: len(of_group) for group, of_group in mutants.items()}

@@ -24,7 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from in_python import PACKAGE, TESTS, Suite
+from in_python import PACKAGE, Suite
+from seen import TESTS
 from verdicts import ROOT, Mutant, bound, copy_sources, wanted, write
 
 # Not the tests' own tools (packetdrill, fuzz), the benchmarks, or the example that users copy.
@@ -390,7 +391,7 @@ def judge(mutant: RustMutant, tests: list[Test], suite: Suite, number: int) -> N
         if not is_test or not suite.check([why], {VARIABLE: "0"}, takes_real_time=takes_real_time):
             mutant.verdict, mutant.by = "caught", f"python: {why}"
             return
-        suite.leave_out(why)
+        suite.leave_out([why])
     mutant.verdict = "missed"
 
 
