@@ -1,7 +1,7 @@
 //! Decodes a tree into the structs of the file format with serde, and finds as many errors as it can.
 //!
 //! Serde stops at the first error. The decoder notes it, takes the entry it is about out of the tree, and starts again,
-//! so that the next error shows. What the decoder took out itself is not missing.
+//! so that the next error shows. A table from which the decoder took something out is not blamed for it.
 
 use crate::error::{Problem, Problems};
 use crate::key_path::{KeyPath, Step};
@@ -23,7 +23,7 @@ pub(crate) fn decode<T: DeserializeOwned>(tree: &Node, problems: &mut Problems) 
         };
         found = true;
         let path = error.path();
-        let is_follow_up = error.0.is_missing && removed.iter().any(|taken| taken.parent().as_ref() == Some(&path));
+        let is_follow_up = removed.iter().any(|taken| taken.parent().as_ref() == Some(&path));
         if !is_follow_up {
             problems.push(error.into_problem(&path));
         }
@@ -43,8 +43,6 @@ struct Error(Box<Finding>);
 struct Finding {
     message: String,
     help: Option<String>,
-    /// A required key is not there.
-    is_missing: bool,
     /// Innermost step first.
     steps: Vec<Step>,
     located: bool,
@@ -53,8 +51,7 @@ struct Finding {
 
 impl Error {
     fn new(message: String, help: Option<String>) -> Error {
-        let is_missing = false;
-        Error(Box::new(Finding { message, help, is_missing, steps: Vec::new(), located: false, span: None }))
+        Error(Box::new(Finding { message, help, steps: Vec::new(), located: false, span: None }))
     }
 
     /// The innermost place that sees an error is where it happened.
@@ -101,9 +98,7 @@ impl std::error::Error for Error {}
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Error {
-        let mut error = Error::new(refusal.message, refusal.help);
-        error.0.is_missing = refusal.missing.is_some();
-        error
+        Error::new(refusal.message, refusal.help)
     }
 }
 
@@ -242,6 +237,25 @@ mod tests {
     struct Outer {
         inner: Option<Inner>,
         list: Option<Vec<Inner>>,
+        whole: Option<Whole>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(try_from = "Sides")]
+    struct Whole;
+
+    #[derive(Debug, Deserialize)]
+    struct Sides {
+        left: Option<u32>,
+        right: Option<u32>,
+    }
+
+    impl TryFrom<Sides> for Whole {
+        type Error = &'static str;
+
+        fn try_from(sides: Sides) -> Result<Whole, &'static str> {
+            sides.left.or(sides.right).map(|_| Whole).ok_or("needs one of `left` and `right`")
+        }
     }
 
     #[derive(Debug, Deserialize)]
@@ -275,11 +289,21 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_not_blamed_for_what_is_wrong_inside() {
+        let found = problems("[whole]\nleft = -1\n");
+        assert_eq!(found.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["whole.left"]);
+        let found = problems("[whole]\n");
+        assert_eq!(found, [("whole".to_owned(), "needs one of `left` and `right`".to_owned())]);
+    }
+
+    #[test]
     fn a_valid_tree_decodes() {
         let mut problems = Problems::default();
-        let tree = Node::from_toml("inner = {span = \"1s\"}\nlist = [{count = 2}]", 0, &mut problems);
+        let tree =
+            Node::from_toml("inner = {span = \"1s\"}\nlist = [{count = 2}]\nwhole = {right = 1}", 0, &mut problems);
         let outer: Outer = decode(&tree, &mut problems).unwrap();
         assert_eq!(outer.inner.unwrap().span, Some(Duration::from_secs(1)));
         assert_eq!(outer.list.unwrap()[0].count, Some(2));
+        assert!(outer.whole.is_some());
     }
 }
