@@ -7,6 +7,7 @@ import gzip
 import importlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -444,6 +445,16 @@ def test_what_is_in_no_file_is_never_taken_from_an_earlier_result(tmp_path: Path
     first, second = (experiment.load(swept).points[0] for _ in range(2))
     assert first.content_hash != second.content_hash
     assert first.own_algorithms[0][2].startswith("unsaved")
+
+
+def test_a_class_that_is_in_no_file_is_named_by_its_own_name_and_once() -> None:
+    class Local:
+        pass
+
+    text = own.named(Local)
+    assert re.fullmatch(r"unsaved-\d+/Local", text)
+    assert own.named(Local) == text
+    assert not own.is_saved(text)
 
 
 # -- sweeps in processes ----------------------------------------------------------------------------------------------

@@ -19,6 +19,9 @@ from dumbbell import papers
 from dumbbell.papers.model import CONTRADICTED
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
+INDEX = STUDIES / "README.md"
+COUNTS = re.compile(r"^\| (\[.+?\]\((.+?)\.md#verdicts\)) \|.*$", re.MULTILINE)
+"""The row of a study in the table of all."""
 TABLE = re.compile(r"(?<=<!-- verdicts -->\n).*?(?=<!-- end -->)", re.DOTALL)
 WITH = {"holds": "holds", "fails": "fails", "depends": "on the seed"}
 
@@ -46,6 +49,12 @@ def table(claims: list[dict[str, Any]]) -> str:
     ]
     lines = [head, ["---"] * len(head), *rows]
     return "\n" + ", ".join(told) + ".\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+
+
+def counted(link: str, study: str) -> str:
+    """The row of a study: its claims, and those of each verdict."""
+    found = Counter(claim["verdict"] for claim in kept(study))
+    return f"| {link} | {' | '.join(map(str, [found.total(), *(found[one] for one in (*WITH, CONTRADICTED))]))} |"
 
 
 def verdict(claim: dict[str, Any]) -> str:
@@ -90,6 +99,8 @@ def update(folder: Path) -> None:
     (STUDIES / study.name / "verdicts.json").write_text(text, "utf-8")
     page = STUDIES / f"{study.name}.md"
     page.write_text(TABLE.sub(lambda _: table(claims), page.read_text("utf-8")), "utf-8")
+    counts = COUNTS.sub(lambda row: counted(row[1], row[2]), INDEX.read_text("utf-8"))
+    INDEX.write_text(counts, "utf-8")
 
 
 if "DUMBBELL_UPDATE_VERDICTS" in os.environ:
