@@ -71,7 +71,7 @@ def record(names: Iterable[str], runs: int | None, retries: int, console: Consol
                 "kernel": certificate["kernel"],
                 "hz": certificate["hz"],
             }
-            rows += [{"case": name, "seed": seed} | measures | about for measures in _measures(result, case)]
+            rows += [{"case": name, "seed": seed} | one | about for one in measures(result, case)]
             shown = ", ".join(f"{key} {rows[-1][key]}" for key in (*TOLERANCES, "late_p999_us", "app_late_p99_us"))
             console.print(f"{name}, seed {seed}: {shown}", highlight=False)
         if rows:
@@ -91,7 +91,7 @@ def keep(path: Path, name: str, rows: pl.DataFrame, cases: list[str]) -> None:
     rows.sort(pl.col("case").replace_strict(order, return_dtype=pl.Int32), *numbers).write_csv(path)
 
 
-def _measures(result: dumbbell.Result, case: Case) -> list[dict[str, Any]]:
+def measures(result: dumbbell.Result, case: Case) -> list[dict[str, Any]]:
     """What is compared of every flow of a run, from the same columns on both grounds."""
     warmup = float(str(case.scenario["warmup"]).removesuffix("s"))
     series = result.series.to_polars().filter(pl.col("t_s") >= warmup)
@@ -201,7 +201,7 @@ def judge(path: Path, chosen: list[str] | None, seeds: int) -> list[Judgement]:
         scenario = with_hz(case.scenario, int(rows["hz"][0]), wmem, rmem)
         repeat = max(seeds, 4 * case.runs) if case.scatters else seeds
         runs = dumbbell.sweep(scenario, set=dict(case.simulator), repeat=repeat, progress=False)
-        ours = [_measures(run, case)[int(str(flow))] for run in runs]
+        ours = [measures(run, case)[int(str(flow))] for run in runs]
         middle = mean if case.scatters else median
         judgements.append(
             Judgement(

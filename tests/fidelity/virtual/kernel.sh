@@ -3,15 +3,21 @@
 #
 #     tests/fidelity/virtual/kernel.sh /usr/src/linux-source-7.2.tar.xz
 #
-# It needs a C compiler, make, flex, bison, bc and 3 GB of disk. The tarball is only read.
+# It needs a C compiler, make, flex, bison, bc and 3 GB of disk. The tarball is only read. What has been built from the
+# tarball, the configuration and this script stays.
 set -eu
 
 if [ ! -f "${1:-}" ]; then
-    echo "usage: kernel.sh TARBALL, the source of Linux 7.2 or later, such as /usr/src/linux-source-7.2.tar.xz" >&2
+    echo "usage: kernel.sh TARBALL, the source of Linux 6.12 or later, such as /usr/src/linux-source-7.2.tar.xz" >&2
     exit 2
 fi
 here=$(cd "$(dirname "$0")" && pwd)
 out=$here/../../../target/virtual
+sum=$(cat "$1" "$here/kernel.config" "$0" | sha256sum)
+if [ -x "$out/linux" ] && [ "$(cat "$out/linux.sum" 2>/dev/null)" = "$sum" ]; then
+    echo "$(cd "$out" && pwd)/linux is built"
+    exit 0
+fi
 rm -rf "$out/source" "$out/build"
 mkdir -p "$out/source" "$out/build"
 tar -xf "$1" -C "$out/source" --strip-components=1
@@ -23,5 +29,6 @@ sed -i 's/^#define ARCH_DLINFO.*/#define ARCH_DLINFO do { } while (0)/' arch/x86
 make -s ARCH=um O="$out/build" KCONFIG_ALLCONFIG="$here/kernel.config" allnoconfig
 make -s ARCH=um O="$out/build" -j"$(nproc)" linux
 cp "$out/build/linux" "$out/linux"
+echo "$sum" > "$out/linux.sum"
 rm -rf "$out/source" "$out/build"
 echo "built $(cd "$out" && pwd)/linux"

@@ -1,0 +1,109 @@
+"""``tests/fidelity/differ.py``: experiments run on both grounds, ranges are compared, what differs gets smaller."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dumbbell
+from dumbbell import experiment
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "fidelity"))
+
+import differ
+from own import with_hz
+
+
+def row(goodput: float, retransmits: int = 0) -> dict[str, Any]:
+    return {"goodput_mbps": goodput, "srtt_ms": 50.0, "retransmits": retransmits, "acks": 1000}
+
+
+def test_experiments_are_valid_alike_each_time_and_of_every_kind() -> None:
+    drawn = [differ.drawn(seed) for seed in range(1, 301)]
+    assert drawn == [differ.drawn(seed) for seed in range(1, 301)]
+    for one in drawn:
+        (point,) = experiment.load(with_hz(one, 250)).points
+        assert 2.0 <= float(one["duration"].removesuffix("s")) <= 15.0, point
+    paths = {key for one in drawn for key in one["path"]}
+    assert paths == {"rate", "rtt", "buffer", "queue", "loss", "jitter", "policer", "reverse"}
+    flows = [flow for one in drawn for flow in one["flows"]]
+    assert {flow["cc"] for flow in flows} == set(differ.ALGORITHMS)
+    transport = {key for flow in flows for key in flow.get("transport", {})}
+    assert transport == {"ecn", "sack", "timestamps", "mss", "send_buffer"}
+    assert {len(one["flows"]) for one in drawn} == {1, 2, 3, 4}
+    assert all(flow["transport"]["ecn"] for flow in flows if flow["cc"] == "dctcp")
+
+
+def test_what_is_drawn_runs_and_is_the_same_as_a_file(tmp_path: Path) -> None:
+    drawn = differ.drawn(3) | {"duration": "1s"}
+    file = tmp_path / "3.toml"
+    file.write_text(differ.toml(drawn))
+    assert dumbbell.run(file).flows.rows() == dumbbell.run(drawn).flows.rows()
+    first, second = differ.simulated(drawn, 2, 250)
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "measure"),
+    [
+        ([9.0, 9.5], [9.4, 9.6], ""),
+        ([9.0, 9.3], [9.4, 9.6], ""),
+        ([9.0, 9.1], [9.4, 9.6], "goodput of flow 0: 9 to 9.1, the kernel's 9.4 to 9.6"),
+        ([9.8, 9.9], [9.4, 9.6], "goodput of flow 0: 9.8 to 9.9, the kernel's 9.4 to 9.6"),
+    ],
+)
+def test_ranges_lie_apart_by_more_than_the_tolerance(ours: list[float], theirs: list[float], measure: str) -> None:
+    found = differ.apart([[row(one)] for one in ours], [[row(one)] for one in theirs])
+    assert found == ([measure] if measure else [])
+
+
+def test_of_several_flows_the_parts_of_the_link_count() -> None:
+    theirs = [[row(6.0), row(4.0, 50)]]
+    assert differ.apart([[row(6.9), row(3.1)]], theirs) == []
+    assert [one.split(":")[0] for one in differ.apart([[row(7.5), row(2.5)]], theirs)] == [
+        "goodput of flow 0", "goodput of flow 1",
+    ]  # fmt: skip
+
+
+def test_every_fault_changes_the_flows_that_it_is_about() -> None:
+    for name, (_, cc, setting) in differ.FAULTS.items():
+        drawn: dict[str, Any] = {
+            "duration": "3s", "path": {"rate": "10mbit", "rtt": "40ms"},
+            "flows": [{"cc": cc or "reno"}, {"cc": "vegas"}],
+        }  # fmt: skip
+        wrong = differ.faulty(drawn, name)
+        experiment.load(wrong)
+        first, second = wrong["flows"]
+        assert (second == {"cc": "vegas"}) == bool(cc)
+        assert setting.items() <= (first["cc"].items() if cc else first["transport"].items())
+        assert drawn["flows"][0] == {"cc": cc or "reno"}, "what was drawn stays"
+
+
+def test_what_differs_is_made_as_small_as_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slower(differ.Kernel):
+        """A kernel that differs where packets are lost."""
+
+        def run(self, experiments: Any, runs: int) -> Any:
+            return [[[row(8.0 if "loss" in one["path"] else 9.0)]] * runs for one in experiments]
+
+    monkeypatch.setattr(differ, "simulated", lambda one, runs, hz, fault: [[row(9.0)]] * runs)
+    seed = next(seed for seed in range(1, 100) if {"loss", "queue"} <= differ.drawn(seed)["path"].keys())
+    kernel = Slower(Path("nowhere"))
+    verdict = differ.judged(seed, kernel, 250, None)
+    assert verdict.kind == "differ"
+    least = differ.smallest(verdict, kernel, 250, None)
+    assert least.experiment["path"].keys() == {"rate", "rtt", "buffer", "loss"}
+    (flow,) = least.experiment["flows"]
+    assert not flow.get("transport", {}).keys() - {"ecn"}
+    assert float(least.experiment["duration"].removesuffix("s")) <= 1
+    assert len(list(differ.simpler(least.experiment))) == 1 + (
+        "ecn" in flow.get("transport", {}) and flow["cc"] != "dctcp"
+    )
+
+
+def test_seeds_have_both_ends() -> None:
+    assert list(differ.seeds("3..5")) == [3, 4, 5]
+    assert list(differ.seeds("7")) == [7]
