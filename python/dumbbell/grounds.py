@@ -7,6 +7,8 @@ certificate is bad is void and is repeated.
 from __future__ import annotations
 
 import os
+import platform
+import re
 import subprocess
 import sys
 import time
@@ -38,6 +40,17 @@ _MONOTONIC_COARSE = 6
 def hz() -> int:
     """Ticks a second of the running kernel's coarse clock (``CONFIG_HZ``)."""
     return round(1 / time.clock_getres(_MONOTONIC_COARSE))
+
+
+def right_sizing() -> str:
+    """How the running kernel's receivers size their buffers, as ``transport.right_sizing`` names it."""
+    return right_sizing_of(platform.release())
+
+
+def right_sizing_of(release: str) -> str:
+    """How those of a kernel do, by its release: ``6.12.117``."""
+    major, minor, *_ = (int(number) for number in re.findall(r"\d+", release))
+    return "linux-6.12" if (major, minor) < (6, 16) else "linux"
 
 
 class Ground(Protocol):

@@ -22,13 +22,15 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from cases import Case
-from own import TOLERANCES, WORDS, measures, with_hz
+from own import WORDS, measures, with_hz
 
 import dumbbell
+from dumbbell.grounds import right_sizing_of
 
 Experiment = dict[str, Any]
 Row = dict[str, Any]
@@ -38,6 +40,13 @@ INSIDE = Path(__file__).parent / "virtual/inside.sh"
 FEW, MANY = 3, 12
 """Runs of an experiment, and of one that seems to differ."""
 MOST_PACKETS = 25_000
+TOLERANCES: Final = {
+    "goodput_mbps": (0.01, 0.0),
+    "srtt_ms": (0.02, 0.0),
+    "retransmits": (0.1, 5.0),
+    "acks": (0.03, 0.0),
+}
+"""How far apart ranges may lie: a share, or a number; half of what a recording is allowed, as both sides are ranges."""
 SHARE = 0.1
 """How far apart the parts of the link may be that one of several flows has."""
 
@@ -160,6 +169,13 @@ class Kernel:
     """A kernel in virtual time, and what it did."""
 
     kept: Path
+    hz: int
+
+    @cached_property
+    def right_sizing(self) -> str:
+        """How its receivers size their buffers."""
+        done = subprocess.run([str(INSIDE), "uname", "-r"], stdout=subprocess.PIPE, text=True, check=True)
+        return right_sizing_of(done.stdout)
 
     def run(self, experiments: Sequence[Experiment], runs: int) -> list[list[list[Row]]]:
         """For each experiment its runs; for each run its flows. What is not known runs in one kernel."""
@@ -200,9 +216,9 @@ def inside(jobs: Path) -> None:
         half.rename(path)
 
 
-def simulated(experiment: Experiment, runs: int, hz: int, fault: str | None = None) -> list[list[Row]]:
+def simulated(experiment: Experiment, runs: int, kernel: Kernel, fault: str | None = None) -> list[list[Row]]:
     """The same in the simulator, with the kernel's clock and buffers."""
-    chosen = with_hz(faulty(experiment, fault), hz)
+    chosen = with_hz(faulty(experiment, fault), kernel.hz, right_sizing=kernel.right_sizing)
     return [measures(run, Case(experiment)) for run in dumbbell.sweep(chosen, repeat=runs, jobs=1, progress=False)]
 
 
@@ -261,14 +277,14 @@ class Verdict:
         return len(self.experiment["flows"]) == 1
 
 
-def judged(seed: int, kernel: Kernel, hz: int, fault: str | None) -> Verdict:
+def judged(seed: int, kernel: Kernel, fault: str | None) -> Verdict:
     """A seed on both grounds."""
     experiment = drawn(seed)
     for runs in (FEW, MANY):
         (theirs,) = kernel.run([experiment], runs)
         if not theirs:
             return Verdict(seed, experiment, "void")
-        found = apart(simulated(experiment, runs, hz, fault), theirs)
+        found = apart(simulated(experiment, runs, kernel, fault), theirs)
         if not found:
             return Verdict(seed, experiment, "agree" if runs == FEW else "chance")
     return Verdict(seed, experiment, "differ", found)
@@ -308,12 +324,12 @@ def _without(experiment: Experiment, *place: str | int) -> Experiment:
     return other
 
 
-def smallest(verdict: Verdict, kernel: Kernel, hz: int, fault: str | None) -> Verdict:
+def smallest(verdict: Verdict, kernel: Kernel) -> Verdict:
     """The simplest experiment that still differs, and how."""
     while True:
         candidates = list(simpler(verdict.experiment))
         for candidate, theirs in zip(candidates, kernel.run(candidates, FEW), strict=True):
-            found = apart(simulated(candidate, FEW, hz, fault), theirs) if theirs else []
+            found = apart(simulated(candidate, FEW, kernel), theirs) if theirs else []
             if found:
                 verdict = Verdict(verdict.seed, candidate, verdict.kind, found)
                 break
@@ -367,13 +383,13 @@ def main() -> int:
     if args.inside is not None:
         inside(args.inside)
         return 0
-    kernel = Kernel(args.out / "kernel")
+    kernel = Kernel(args.out / "kernel", args.hz)
     found: list[Verdict] = []
     with ThreadPoolExecutor(args.jobs) as pool:
-        for verdict in pool.map(lambda seed: judged(seed, kernel, args.hz, args.fault), args.seeds):
+        for verdict in pool.map(lambda seed: judged(seed, kernel, args.fault), args.seeds):
             found.append(verdict)
             if verdict.kind == "differ" and args.fault is None:
-                least = smallest(verdict, kernel, args.hz, None)
+                least = smallest(verdict, kernel)
                 print(f"seed {verdict.seed}: {'; '.join(verdict.apart)}\n  {keep(least, args.out)}", flush=True)
             elif verdict.kind != "agree":
                 print(f"seed {verdict.seed}: {verdict.kind} {'; '.join(verdict.apart)}", flush=True)

@@ -36,6 +36,8 @@ from dumbbell import _core
 DEFAULT_TRUTH = Path(__file__).parents[2].parent / "shared" / "groundtruth"
 #: Ticks per second of each kernel's coarse clock.
 HZ = {"linux-6.18": 250, "linux-6.12-bbr3": 250, "linux-7.2-uml": 100}
+#: How the receivers of a kernel size their buffers, if not as Linux 6.18.
+RIGHT_SIZING = {"linux-6.12-bbr3": "linux-6.12"}
 #: The versions of BBR that a kernel has judged: with random loss their goodput is held to 3 %.
 BBRS = ("bbr", "bbr3")
 #: Cases whose time series are laid over the kernel's.
@@ -181,7 +183,7 @@ def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Compariso
     for case, experiment in experiments.items():
         if args.case and case not in args.case:
             continue
-        spec = own.with_hz(experiment, HZ[truth.name])
+        spec = own.with_hz(experiment, HZ[truth.name], right_sizing=RIGHT_SIZING.get(truth.name, "linux"))
         for flow in spec["flows"]:
             flow.setdefault("start_jitter", "10ms")
         runs = [run.flows.to_polars() for run in dumbbell.sweep(spec, repeat=args.seeds, progress=False)]

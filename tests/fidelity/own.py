@@ -140,13 +140,19 @@ def _window_scale(rmem: str) -> int:
     return min(14, max(0, int(rmem.split()[2]).bit_length() - 1 - 15))
 
 
-def with_hz(scenario: Any, hz: int | None, wmem: str = UNLIMITED_WMEM, rmem: str = UNLIMITED_RMEM) -> dict[str, Any]:
+def with_hz(
+    scenario: Any,
+    hz: int | None,
+    wmem: str = UNLIMITED_WMEM,
+    rmem: str = UNLIMITED_RMEM,
+    right_sizing: str = "linux",
+) -> dict[str, Any]:
     """The scenario for the simulator, with the kernel's clock and buffers; without a clock for the kernel itself."""
     chosen: dict[str, Any] = copy.deepcopy(dict(scenario))
     if hz is not None:
         for flow in chosen["flows"]:
             # The kernel sizes receive window and send buffer itself.
-            kernel = {"hz": hz, "receive_autotuning": True, "send_buffer": "autotuning"}
+            kernel = {"hz": hz, "receive_autotuning": True, "send_buffer": "autotuning", "right_sizing": right_sizing}
             kernel["window_scale"] = _window_scale(rmem)
             flow["transport"] = kernel | _send_buffer(wmem) | flow.get("transport", {})
     return chosen

@@ -217,6 +217,8 @@ pub enum FlowFault {
     LossDetection,
     /// A parameter of the endpoints that another flow has otherwise.
     DifferentTransport(String),
+    /// The receivers of kernels before 6.16, and this is none.
+    RightSizing,
     /// Another clock than the kernel's.
     Hz {
         /// What the file says.
@@ -266,6 +268,7 @@ impl FlowFault {
             FlowFault::LossDetection => "remove `loss_detection`, or use the simulator".to_owned(),
             FlowFault::DifferentTransport(key) => format!("give all flows the same `{key}`, or use the simulator"),
             FlowFault::Hz { running, .. } => format!("remove `hz`, or set it to {running}"),
+            FlowFault::RightSizing => "remove `right_sizing`, or use the simulator".to_owned(),
         }
     }
 }
@@ -310,6 +313,9 @@ impl fmt::Display for FlowFault {
             }
             FlowFault::DifferentTransport(key) => {
                 write!(f, "`transport.{key}` differs from that of flow 0, and holds for a whole host")
+            }
+            FlowFault::RightSizing => {
+                write!(f, "`transport.right_sizing` is \"linux-6.12\", and the running kernel is Linux 6.16 or later")
             }
             FlowFault::Hz { asked, running } => {
                 write!(f, "`transport.hz` is {asked}, and the running kernel ticks {running} times a second")

@@ -141,6 +141,7 @@ const FOLLOWED: &[&str] = &[
     "initial_cwnd",
     "receive_window",
     "receive_autotuning",
+    "right_sizing",
     "send_buffer",
     "send_buffer_initial",
     "send_buffer_max",
@@ -219,6 +220,9 @@ fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(),
     }
     if config.loss_detection != LossDetection::Rack && has_rack_alone(version()) {
         return Err(FlowFault::LossDetection.of(flow, cc));
+    }
+    if config.right_sizing != plain.right_sizing && version().is_none_or(|version| version >= (6, 16)) {
+        return Err(FlowFault::RightSizing.of(flow, cc));
     }
     let known = sysctls_of(config);
     let is_followed = |key: &str| FOLLOWED.contains(&key) || known.iter().any(|(sysctl, ..)| *sysctl == key);

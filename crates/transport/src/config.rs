@@ -35,6 +35,10 @@ pub struct TransportConfig {
     /// instead of being constant.
     #[schemars(extend("x-source" = "tcp_moderate_rcvbuf"))]
     pub receive_autotuning: bool,
+    /// How the receiver's buffer follows what the application reads. It decides the ACKs of slow start beside a
+    /// constant window, too.
+    #[schemars(extend("x-source" = "tcp_rcv_space_adjust, tcp_rcv_rtt_update"))]
+    pub right_sizing: RightSizingRule,
     /// Whether data held above a gap takes room in the receive window (Linux) or the window lies behind the first gap
     /// whatever is held (ns-3). Without autotuning only.
     #[schemars(extend("x-source" = "tcp_select_window; ns-3: TcpRxBuffer"))]
@@ -215,6 +219,20 @@ pub struct TransportConfig {
     pub library: Map<String, Value>,
 }
 
+/// How a receiver's buffer follows what the application reads in a round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RightSizingRule {
+    /// Twice of it, and more while it grows; room for the data above a gap; what data waits to be read is no round
+    /// trip (Linux since 6.16).
+    #[default]
+    Linux,
+    /// Twice of it and 16 segments, and more while it grows; no room for data above a gap (Linux 6.12, as its releases
+    /// of 2026 are).
+    #[serde(rename = "linux-6.12")]
+    Linux612,
+}
+
 /// How losses are found with selective acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -347,6 +365,7 @@ impl Default for TransportConfig {
             initial_cwnd: 10,
             receive_window: 32 << 20,
             receive_autotuning: false,
+            right_sizing: RightSizingRule::Linux,
             held_data_takes_window: true,
             window_scale: 10,
             send_buffer: SendBufferSize::Unlimited,

@@ -188,6 +188,7 @@ def with_buffers_of_hosts(file: Path, chosen: dict[str, str], seed: int | None) 
     host = {
         "transport.receive_autotuning": "true",
         "transport.send_buffer": "autotuning",
+        "transport.right_sizing": grounds.right_sizing(),
         "transport.hz": str(grounds.hz()),
     }
     changed = options.load(file, set=host | chosen, seed=seed)

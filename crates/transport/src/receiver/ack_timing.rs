@@ -342,6 +342,7 @@ impl AckTiming {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RightSizingRule;
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -354,7 +355,7 @@ mod tests {
     /// The timing of a connection of 100 ms whose first data came at 100 ms, and its round-trip time.
     fn begun(told: u32) -> (AckTiming, ReceiverRtt) {
         let mut timing = AckTiming::new(&TransportConfig::default());
-        let mut rtt = ReceiverRtt::new(1448);
+        let mut rtt = ReceiverRtt::new(1448, RightSizingRule::Linux);
         rtt.set_handshake(ms(100));
         assert!(timing.accept(at(100)) && !timing.accept(at(200)) && timing.awaits_first_data());
         timing.begin(told);

@@ -148,7 +148,7 @@ impl Receiver {
         let mss = config.mss.max(1);
         let receive_window = u32::try_from(config.receive_window / u64::from(mss)).unwrap_or(u32::MAX);
         let largest_window = receive_window.clamp(1, u32::MAX / 2);
-        let sizing = RightSizing::new(mss, largest_window, config.window_scale);
+        let sizing = RightSizing::new(mss, largest_window, config.window_scale, config.right_sizing);
         Receiver {
             rcv_nxt: 0,
             last_acked: 0,
@@ -156,7 +156,7 @@ impl Receiver {
             compression: Compression::new(config),
             window: ToldWindow::new(config, largest_window, &sizing),
             sizing,
-            rtt: ReceiverRtt::new(config.mss),
+            rtt: ReceiverRtt::new(config.mss, config.right_sizing),
             timestamps: Timestamps::new(config),
             ecn: EcnFeedback::new(EcnEcho::Classic),
             sack: SackList::new(config),

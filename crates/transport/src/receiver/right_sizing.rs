@@ -12,6 +12,7 @@
 //! While the limit grows, Linux acknowledges every segment instead of every second one. That decides the ACK pattern of
 //! slow start, so this model runs even when the advertised window is constant. `docs/specs/tcp.md` section 15.4.
 
+use crate::config::RightSizingRule;
 use dumbbell_units::{Duration, Time};
 
 /// Initial receive buffer (`tcp_rmem[1]`), and the half of it that holds payload before a segment shows its share.
@@ -32,6 +33,8 @@ const SMALLEST_BUFFER: u64 = 576;
 const PAGE: u64 = 4_096;
 /// Segments the first round is compared with, if the limit allows so many (`TCP_INIT_CWND`).
 const INITIAL_BEST_SEGMENTS: u64 = 10;
+/// Segments that Linux gave to a window besides what was read (`tcp_rcv_space_adjust` before 6.16).
+const CUSHION_SEGMENTS: u128 = 16;
 /// Segments smaller than this do not let the limit grow.
 const SMALLEST_GROWING_SEGMENT: u16 = 128;
 
@@ -56,6 +59,7 @@ pub(super) struct RightSizing {
     taken: u32,
     /// log2 of the bytes of the unit in which the window is told (`rcv_wscale`).
     scale: u8,
+    rule: RightSizingRule,
     /// The window beside one segment, once it is known for this limit and clamp; no segments before.
     open: Window,
     /// Most bytes read by the application in one round trip (`rcvq_space.space`).
@@ -71,7 +75,7 @@ pub(super) struct RightSizing {
 impl RightSizing {
     /// A buffer of Linux's initial size that may grow to a window of `largest` segments of `mss` bytes, told in units
     /// of 2^`scale` bytes (`tcp_init_buffer_space`).
-    pub(super) fn new(mss: u32, largest: u32, scale: u8) -> RightSizing {
+    pub(super) fn new(mss: u32, largest: u32, scale: u8, rule: RightSizingRule) -> RightSizing {
         let occupied = occupied_bytes(u64::from(mss));
         let share = payload_share_256(mss, occupied);
         let bytes = u64::from(mss);
@@ -86,6 +90,7 @@ impl RightSizing {
             mss,
             taken: u32::try_from(occupied * share / 256).unwrap_or(u32::MAX),
             scale,
+            rule,
             open: Window::default(),
             // Ten jumbo frames are more than may be sent at first.
             best: limit.min(INITIAL_BEST_SEGMENTS * bytes),
@@ -218,7 +223,7 @@ impl RightSizing {
     #[inline]
     pub(super) fn can_grow_within(&self, count: u32, held: u32, span: u32) -> bool {
         // Nearly always the limit is above the room that the last clamp would have beside the first segment.
-        let last_clamp = self.clamp.max(self.clamp_for(span.saturating_add(count)));
+        let last_clamp = self.clamp.max(self.clamp_beside(span.saturating_add(count)));
         let taken = u64::from(held) * u64::from(self.taken);
         self.limit + taken < last_clamp && self.grows_within(count, held, span)
     }
@@ -235,7 +240,7 @@ impl RightSizing {
         let nth = u32::try_from(most).map_or(last, |most| last.min(most));
         let grows_beside = |nth: u32| {
             let taken = u64::from(held.saturating_add(nth)) * u64::from(self.taken);
-            self.limit + taken < self.clamp_for(span.saturating_add(nth))
+            self.limit + taken < self.clamp_beside(span.saturating_add(nth))
         };
         self.can_grow(held) || grows_beside(nth) || grows_beside(nth.saturating_sub(1)) || grows_beside(last)
     }
@@ -278,24 +283,35 @@ impl RightSizing {
         let round_start_bytes = std::mem::replace(&mut self.round_start_bytes, read);
         let read = (read - round_start_bytes).saturating_sub(queued);
         if read > self.best {
-            let (bytes, best) = (u128::from(read), u128::from(self.best));
-            let growth = if rtt >= Duration::from_millis(1) {
-                4 * bytes * (bytes - best) / best
-            } else {
-                2 * bytes * u128::from(rtt.as_micros()) / 1_000
+            let target = u64::try_from(self.target(read, rtt)).unwrap_or(u64::MAX);
+            let held = match self.rule {
+                RightSizingRule::Linux => self.in_bytes_of(span),
+                RightSizingRule::Linux612 => 0,
             };
-            let target = u64::try_from(2 * bytes + growth).unwrap_or(u64::MAX);
             self.best = read;
-            self.enlarge(self.bounded(target.saturating_add(self.in_bytes_of(span))));
+            self.enlarge(self.bounded(target.saturating_add(held)));
         }
         self.round_start = now;
+    }
+
+    /// The clamp after a round in which more bytes were read than in the best one before.
+    fn target(&self, read: u64, rtt: Duration) -> u128 {
+        let (read, best) = (u128::from(read), u128::from(self.best));
+        match self.rule {
+            RightSizingRule::Linux if rtt >= Duration::from_millis(1) => 2 * read + 4 * read * (read - best) / best,
+            RightSizingRule::Linux => 2 * read + 2 * read * u128::from(rtt.as_micros()) / 1_000,
+            RightSizingRule::Linux612 => {
+                let window = 2 * read + CUSHION_SEGMENTS * u128::from(self.mss);
+                window + 2 * (window * (read - best) / best)
+            }
+        }
     }
 
     /// The out-of-order queue ends `span` segments above the first hole: it needs room besides two of the best rounds
     /// (`tcp_rcvbuf_grow`).
     #[inline]
     pub(super) fn make_room(&mut self, span: u32) {
-        self.enlarge(self.clamp_for(span));
+        self.enlarge(self.clamp_beside(span));
     }
 
     #[inline]
@@ -306,9 +322,13 @@ impl RightSizing {
         }
     }
 
+    /// What the clamp is at least while held data spans so many segments.
     #[inline]
-    fn clamp_for(&self, span: u32) -> u64 {
-        self.bounded(2 * self.best + self.in_bytes_of(span))
+    fn clamp_beside(&self, span: u32) -> u64 {
+        match self.rule {
+            RightSizingRule::Linux => self.bounded(2 * self.best + self.in_bytes_of(span)),
+            RightSizingRule::Linux612 => self.clamp,
+        }
     }
 
     /// At most the largest window.
@@ -393,7 +413,7 @@ mod tests {
             (8_948, 62_636, 21),
             (16_000, 64_000, 21),
         ] {
-            let mut sizing = RightSizing::new(mss, 20_000, 12);
+            let mut sizing = RightSizing::new(mss, 20_000, 12, RightSizingRule::Linux);
             let told = sizing.first_window();
             assert_eq!((told.segments * mss, told.excess), (first, 0), "{mss}");
             while sizing.grow(u16::try_from(mss).unwrap(), 1) {}
@@ -436,7 +456,7 @@ mod tests {
     fn the_first_round_is_compared_with_ten_segments_or_with_the_limit() {
         // What Linux 7.2 begins with (`rcvq_space.space`).
         for (mss, best) in [(1_448, 14_480), (4_000, 40_000), (8_948, 56_588)] {
-            let mut sizing = RightSizing::new(mss, 20_000, 12);
+            let mut sizing = RightSizing::new(mss, 20_000, 12, RightSizingRule::Linux);
             let clamp = sizing.clamp;
             sizing.start(Time::ZERO);
             sizing.end_round(Time::ZERO + RTT, RTT, best, 0, 0);
@@ -448,7 +468,7 @@ mod tests {
 
     #[test]
     fn the_limit_starts_a_segment_below_65536_bytes_and_takes_six_segments_to_reach_the_initial_buffer() {
-        let mut sizing = RightSizing::new(1448, 20_000, 10);
+        let mut sizing = RightSizing::new(1448, 20_000, 10, RightSizingRule::Linux);
         assert_eq!(sizing.limit, 65_536 - 1_448);
         assert_eq!((0..100).filter(|_| sizing.grow(1448, 1)).count(), 6);
         assert_eq!(sizing.limit, 81_920 - 1_440, "the segment that has just arrived takes room");
@@ -459,7 +479,7 @@ mod tests {
 
     #[test]
     fn a_round_that_doubles_makes_room_for_two_more_doublings() {
-        let mut sizing = RightSizing::new(1000, 20_000, 10);
+        let mut sizing = RightSizing::new(1000, 20_000, 10, RightSizingRule::Linux);
         sizing.start(Time::ZERO);
         sizing.end_round(Time::ZERO + RTT, RTT, 20_000, 0, 0);
         // 2·20 kB + 4·20 kB·(20 − 10)/10 = 120 kB
@@ -471,8 +491,24 @@ mod tests {
     }
 
     #[test]
+    fn linux_6_12_gives_a_cushion_of_16_segments_and_no_room_to_data_above_a_gap() {
+        let mut sizing = RightSizing::new(1000, 20_000, 10, RightSizingRule::Linux612);
+        sizing.start(Time::ZERO);
+        let clamp = sizing.clamp;
+        sizing.make_room(500);
+        assert_eq!(sizing.clamp, clamp);
+        // (40 kB + 16 kB)(1 + 2·(20 − 10)/10) = 168 kB, whatever is held.
+        sizing.end_round(Time::ZERO + RTT, RTT, 20_000, 0, 500);
+        assert_eq!(sizing.clamp, 168_000);
+        assert!(!sizing.can_grow_within(1_000, 200, 500));
+        // What waits to be read is not read.
+        sizing.end_round(Time::ZERO + RTT * 2, RTT, 50_000, 10_000, 0);
+        assert_eq!(sizing.clamp, 168_000);
+    }
+
+    #[test]
     fn a_round_lasts_as_long_as_the_round_trip_at_its_end() {
-        let mut sizing = RightSizing::new(1000, 20_000, 10);
+        let mut sizing = RightSizing::new(1000, 20_000, 10, RightSizingRule::Linux);
         sizing.start(Time::ZERO);
         sizing.set_round_end(Some(RTT));
         assert_eq!(sizing.round_ends_at(), Time::ZERO + RTT);
@@ -485,7 +521,7 @@ mod tests {
 
     #[test]
     fn what_is_still_queued_counts_in_the_next_round() {
-        let mut sizing = RightSizing::new(1000, 20_000, 10);
+        let mut sizing = RightSizing::new(1000, 20_000, 10, RightSizingRule::Linux);
         sizing.start(Time::ZERO);
         // A gap is filled: the application has read 12 segments and 20 more wait for it.
         sizing.end_round(Time::ZERO + RTT, RTT, 12_000, 20_000, 0);
@@ -497,7 +533,7 @@ mod tests {
     #[test]
     fn below_a_millisecond_growth_is_proportional_to_the_round_trip() {
         let rtt = Duration::from_micros(500);
-        let mut sizing = RightSizing::new(1000, 20_000, 10);
+        let mut sizing = RightSizing::new(1000, 20_000, 10, RightSizingRule::Linux);
         sizing.start(Time::ZERO);
         sizing.end_round(Time::ZERO + rtt, rtt, 100_000, 0, 0);
         while sizing.grow(1000, 0) {}
@@ -506,7 +542,7 @@ mod tests {
 
     #[test]
     fn held_data_takes_window_and_the_buffer_follows_its_span_up_to_the_largest_window() {
-        let mut sizing = RightSizing::new(1448, 100, 10);
+        let mut sizing = RightSizing::new(1448, 100, 10, RightSizingRule::Linux);
         while sizing.grow(1448, 1) {}
         // 81,920 − 20·1,440 = 53,120 bytes
         assert_eq!(sizing.in_bytes(window(&sizing, 20)), 52 * 1_024);
@@ -529,7 +565,7 @@ mod tests {
         let mut verdicts = [0; 2];
         for _ in 0..20_000 {
             let mss = [300, 1_000, 1_448, 8_948][rng.below(4) as usize];
-            let mut sizing = RightSizing::new(mss, 60 + rng.below(600), 10);
+            let mut sizing = RightSizing::new(mss, 60 + rng.below(600), 10, RightSizingRule::Linux);
             sizing.best += u64::from(rng.below(100 * mss));
             let (held, count) = (rng.below(300), 1 + rng.below(44));
             let span = held + rng.below(200);
@@ -550,7 +586,7 @@ mod tests {
 
     #[test]
     fn a_window_is_told_in_whole_units() {
-        let sizing = RightSizing::new(1448, 20_000, 12);
+        let sizing = RightSizing::new(1448, 20_000, 12, RightSizingRule::Linux);
         // 190 units of 4096 bytes are 537 segments and 664 bytes, 189 are 534 and 912.
         let left_by = |moved: u32| sizing.told(Window { segments: 537 - moved, excess: 664 });
         let told = [(537, 664), (537, 664), (537, 664), (534, 912)];
@@ -559,7 +595,7 @@ mod tests {
 
     #[test]
     fn a_read_is_announced_if_it_doubles_a_window_of_less_than_half_the_buffer() {
-        let sizing = RightSizing::new(1448, 20_000, 10);
+        let sizing = RightSizing::new(1448, 20_000, 10, RightSizingRule::Linux);
         let segments = |segments| Window { segments, excess: 0 };
         // 64,088 bytes are 63 units of 1024: 22 segments are less than half of them, 23 are more.
         assert_eq!([0, 22, 23].map(|left| sizing.doubles(segments(left), 0)), [true, true, false]);
@@ -571,7 +607,7 @@ mod tests {
         // As told by Linux 6.18 with units of 4096 bytes: 136 segments of 1440 bytes and 118 hide a second one, 134 and
         // 106 do not.
         let hides = |segments: u32, scale| {
-            let mut sizing = RightSizing::new(1440, 20_000, scale);
+            let mut sizing = RightSizing::new(1440, 20_000, scale, RightSizingRule::Linux);
             sizing.clamp = u64::from(1440 * (segments + 1));
             while sizing.grow(1440, 1) {}
             [2, 3, 4].map(|unread| sizing.hides(unread, 0))

@@ -5,6 +5,7 @@
 //! rises by an eighth of the difference, at most once for each echoed millisecond.
 
 use crate::Segment;
+use crate::config::RightSizingRule;
 use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_units::{Duration, Time};
 
@@ -24,19 +25,21 @@ pub(super) struct ReceiverRtt {
     /// travelled.
     base: Duration,
     is_told: bool,
+    rule: RightSizingRule,
     /// Without timestamps: when the window began that is being measured, and the first segment beyond it.
     window: Option<Box<(Time, u32)>>,
 }
 
 impl ReceiverRtt {
     /// Of a receiver of segments with `mss` bytes.
-    pub(super) fn new(mss: u32) -> ReceiverRtt {
+    pub(super) fn new(mss: u32, rule: RightSizingRule) -> ReceiverRtt {
         ReceiverRtt {
             smoothed_us_x8: 0,
             echoed: Timestamp::from_bits(u32::MAX),
             rcv_mss: u16::try_from(mss).map_or(TCP_MSS_DEFAULT, |mss| mss.min(TCP_MSS_DEFAULT)),
             base: Duration::from_nanos(u64::MAX),
             is_told: false,
+            rule,
             window: None,
         }
     }
@@ -74,7 +77,7 @@ impl ReceiverRtt {
         let sample_us = sample_ms.saturating_mul(1_000).min(u32::MAX / 8);
         if self.smoothed_us_x8 == 0 || 8 * sample_us < self.smoothed_us_x8 {
             self.smoothed_us_x8 = 8 * sample_us;
-        } else if unread {
+        } else if unread && self.rule == RightSizingRule::Linux {
             return false;
         } else {
             self.smoothed_us_x8 += sample_us - self.smoothed_us_x8 / 8;
@@ -137,7 +140,7 @@ mod tests {
     }
 
     fn after_handshake() -> ReceiverRtt {
-        let mut rtt = ReceiverRtt::new(1448);
+        let mut rtt = ReceiverRtt::new(1448, RightSizingRule::Linux);
         rtt.set_handshake(Duration::from_millis(40));
         rtt
     }
@@ -168,6 +171,14 @@ mod tests {
     }
 
     #[test]
+    fn linux_6_12_takes_the_time_of_a_reader_for_that_of_the_path() {
+        let mut rtt = ReceiverRtt { rule: RightSizingRule::Linux612, ..after_handshake() };
+        rtt.measure(us(140_000), &echoing(100_000, 120_000), false);
+        assert!(rtt.measure(us(189_000), &echoing(141_000, 161_000), true));
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(41)), "40 + (48 - 40)/8");
+    }
+
+    #[test]
     fn segments_shorter_than_one_before_them_give_no_sample() {
         let mut rtt = after_handshake();
         rtt.measure(us(140_000), &Segment { len: 535, ..echoing(100_000, 120_000) }, false);
@@ -177,7 +188,7 @@ mod tests {
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(38)));
         rtt.measure(us(182_000), &Segment { len: 1447, ..echoing(146_000, 164_000) }, false);
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(38)));
-        let mut of_small_segments = ReceiverRtt::new(100);
+        let mut of_small_segments = ReceiverRtt::new(100, RightSizingRule::Linux);
         of_small_segments.measure(us(140_000), &Segment { len: 100, ..echoing(100_000, 120_000) }, false);
         assert_eq!(of_small_segments.smoothed(), Some(Duration::from_millis(40)));
     }
@@ -222,7 +233,7 @@ mod tests {
 
     #[test]
     fn without_a_handshake_the_path_counts_as_symmetric() {
-        let mut rtt = ReceiverRtt::new(1448);
+        let mut rtt = ReceiverRtt::new(1448, RightSizingRule::Linux);
         rtt.measure(us(130_000), &echoing(110_000, 120_000), false);
         assert_eq!((rtt.base(), rtt.smoothed()), (Duration::from_millis(20), Some(Duration::from_millis(20))));
     }

@@ -155,6 +155,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RightSizingRule;
     use crate::{Ack, TransportConfig};
     use dumbbell_units::Ecn;
     use proptest::prelude::*;
@@ -229,12 +230,19 @@ mod tests {
             pauses in proptest::collection::vec((0u64..3_000, 1u32..20), 10..60),
             interval in prop_oneof![1u64..40_000, Just(12_000), Just(20_000), Just(120_000), 1_000_000u64..30_000_000],
             ack_every in 1u32..4,
-            receive_autotuning in any::<bool>(),
+            (receive_autotuning, is_linux_6_12) in any::<(bool, bool)>(),
             (quick_acks, window_scale) in (0u32..20, 0u8..14),
             looks_every_us in prop_oneof![Just(u64::MAX / 4_000), 50u64..5_000],
         ) {
-            let config =
-                TransportConfig { ack_every, receive_autotuning, quick_acks, window_scale, ..TransportConfig::default() };
+            let right_sizing = if is_linux_6_12 { RightSizingRule::Linux612 } else { RightSizingRule::Linux };
+            let config = TransportConfig {
+                ack_every,
+                receive_autotuning,
+                right_sizing,
+                quick_acks,
+                window_scale,
+                ..TransportConfig::default()
+            };
             let interval = Duration::from_nanos(interval);
             let runs = runs(interval, &pauses);
             let until = |now: Time| us((now.as_micros() / looks_every_us + 1) * looks_every_us);

@@ -155,9 +155,10 @@ impl ToldWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RightSizingRule;
 
     fn windows(config: &TransportConfig, largest: u32) -> (ToldWindow, RightSizing) {
-        let sizing = RightSizing::new(1448, largest, 7);
+        let sizing = RightSizing::new(1448, largest, 7, RightSizingRule::Linux);
         (ToldWindow::new(config, largest, &sizing), sizing)
     }
 
