@@ -99,7 +99,9 @@ def update(folder: Path) -> None:
     (STUDIES / study.name / "verdicts.json").write_text(text, "utf-8")
     page = STUDIES / f"{study.name}.md"
     page.write_text(TABLE.sub(lambda _: table(claims), page.read_text("utf-8")), "utf-8")
-    counts = COUNTS.sub(lambda row: counted(row[1], row[2]), INDEX.read_text("utf-8"))
+    counts = COUNTS.sub(
+        lambda row: counted(row[1], row[2]) if row[2] == study.name else row[0], INDEX.read_text("utf-8")
+    )
     INDEX.write_text(counts, "utf-8")
 
 

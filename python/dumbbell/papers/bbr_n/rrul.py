@@ -114,7 +114,7 @@ def pictures(measured: Measured) -> Pictures:
 
 def seeds(others: Sequence[str] = (), slow: bool = False) -> Callable[[Measured], dict[str, list[Seed]]]:
     """BBR-n, BBRgen and others with the same seed, by device and base."""
-    beside = "today's BBR, " if slow else ""
+    beside = "BBR of Linux 6.18, " if slow else ""
     bases = [(f"{beside}{place}, {base}", place, pair) for place in PLACES for base, pair in PAIRS.items()]
     if slow:
         bases += [(f"{VIRTUAL}, {base}", VIRTUAL, pair) for base, pair in FEBRUARY.items()]
