@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from cases import Case
-from own import WORDS, measures, with_hz
+from own import WORDS as OF_RECORDINGS
+from own import measures, number, with_hz
 
 import dumbbell
 from dumbbell.grounds import right_sizing_of
@@ -45,7 +46,10 @@ TOLERANCES: Final = {
     "srtt_ms": (0.02, 0.0),
     "retransmits": (0.1, 5.0),
     "acks": (0.03, 0.0),
+    "cwnd": (0.03, 0.5),
+    "pacing_mbps": (0.03, 0.0),
 }
+WORDS: Final = OF_RECORDINGS | {"cwnd": "mean cwnd", "pacing_mbps": "mean pacing rate"}
 """How far apart ranges may lie: a share, or a number; half of what a recording is allowed, as both sides are ranges."""
 SHARE = 0.1
 """How far apart the parts of the link may be that one of several flows has."""
@@ -207,7 +211,7 @@ def inside(jobs: Path) -> None:
     for experiment, seed, place in json.loads(jobs.read_text("utf-8")):
         try:
             result = dumbbell.run(with_hz(experiment, None), seed=seed, on=dumbbell.Linux(retries=2))
-            found: dict[str, Any] = {"flows": measures(result, Case(experiment)), "void": []}
+            found: dict[str, Any] = {"flows": measured(result, experiment), "void": []}
         except dumbbell.VoidRunError as error:
             found = {"flows": [], "void": [str(error)]}
         path = Path(place)
@@ -219,7 +223,17 @@ def inside(jobs: Path) -> None:
 def simulated(experiment: Experiment, runs: int, kernel: Kernel, fault: str | None = None) -> list[list[Row]]:
     """The same in the simulator, with the kernel's clock and buffers."""
     chosen = with_hz(faulty(experiment, fault), kernel.hz, right_sizing=kernel.right_sizing)
-    return [measures(run, Case(experiment)) for run in dumbbell.sweep(chosen, repeat=runs, jobs=1, progress=False)]
+    return [measured(run, experiment) for run in dumbbell.sweep(chosen, repeat=runs, jobs=1, progress=False)]
+
+
+def measured(run: dumbbell.Result, experiment: Experiment) -> list[Row]:
+    """What is compared of each flow: that of recordings, and means of what its sender decides by."""
+    rows = measures(run, Case(experiment))
+    series = run.series.to_polars()
+    for row in rows:
+        own = series.filter(series["flow"] == row["flow"])
+        row |= {name: round(number(own[name].mean()), 4) for name in ("cwnd", "pacing_mbps")}
+    return rows
 
 
 def faulty(experiment: Experiment, fault: str | None) -> Experiment:
@@ -297,19 +311,19 @@ def simpler(experiment: Experiment) -> Iterator[Experiment]:
     """The experiment with one thing less, each way."""
     flows = experiment["flows"]
     if len(flows) > 1:
-        yield from (_without(experiment, "flows", number) for number in range(len(flows)))
+        yield from (_without(experiment, "flows", index) for index in range(len(flows)))
     yield from (
         _without(experiment, "path", key) for key in sorted(experiment["path"].keys() - {"rate", "rtt", "buffer"})
     )
     rate = experiment["path"]["rate"]
     if isinstance(rate, list):
         yield {**experiment, "path": {**experiment["path"], "rate": rate[0][1]}}
-    for number, flow in enumerate(flows):
+    for index, flow in enumerate(flows):
         # DCTCP needs marks.
         transport = [key for key in flow.get("transport", {}) if (flow["cc"], key) != ("dctcp", "ecn")]
-        yield from (_without(experiment, "flows", number, "transport", key) for key in transport)
+        yield from (_without(experiment, "flows", index, "transport", key) for key in transport)
         if "rate" in flow:
-            yield _without(experiment, "flows", number, "rate")
+            yield _without(experiment, "flows", index, "rate")
     seconds = float(experiment["duration"].removesuffix("s"))
     if seconds > 1:
         yield {**experiment, "duration": f"{seconds / 2:.2f}s"}

@@ -18,7 +18,14 @@ from own import with_hz
 
 
 def row(goodput: float, retransmits: int = 0) -> dict[str, Any]:
-    return {"goodput_mbps": goodput, "srtt_ms": 50.0, "retransmits": retransmits, "acks": 1000}
+    return {
+        "goodput_mbps": goodput,
+        "srtt_ms": 50.0,
+        "retransmits": retransmits,
+        "acks": 1000,
+        "cwnd": 9.0,
+        "pacing_mbps": 10.0,
+    }
 
 
 def test_experiments_are_valid_alike_each_time_and_of_every_kind() -> None:
