@@ -64,7 +64,8 @@ impl Veno {
             is_enabled: true,
             base_us: NONE,
             min_us: NONE,
-            count: 0,
+            // That of the handshake: Linux asks for it before `init`, which leaves the count as it is.
+            count: 1,
             is_turn: true,
             backlog_x2: 0,
         }
