@@ -25,7 +25,7 @@ EXAMPLES = examples(
     "dumbbell reproduce --list",
     "dumbbell reproduce rebbr/fig1 --quick  # seconds: does everything work?",
     "dumbbell reproduce zhang --out out/zhang",
-    "dumbbell reproduce bbr-acd/table2 --decide             # as many seeds as its claims need",
+    "dumbbell reproduce kato --decide        # as many seeds as it takes",
     "dumbbell reproduce kato/heatmap --swap ns3-3-40=cubic  # who notices?",
     "dumbbell reproduce ./my-study                          # your own folder",
 )
