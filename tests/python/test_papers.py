@@ -19,7 +19,7 @@ from conftest import Cli
 from dumbbell import experiment, papers
 from dumbbell.papers import Claim, Judgement, Outcome, text, traces
 from dumbbell.papers.data import published
-from dumbbell.papers.model import CONTRADICTED, Grid
+from dumbbell.papers.model import CONTRADICTED, ENOUGH, Grid
 from dumbbell.papers.rebbr import curves, fig1, fig5
 from dumbbell.papers.rebbr.curves import CUBIC, PACED, UNPACED, Curves, Run
 
@@ -91,7 +91,7 @@ def test_the_tests_behind_decisions_are_right_in_19_of_20_cases() -> None:
             above = stats.binomtest(max(held, runs - held), runs, 0.5, "greater").pvalue <= 0.05
             between = stats.binomtest(min(held, runs - held), runs, 0.2, "greater").pvalue <= 0.05
             assert outcome(held, runs).is_decided == (above or between), (held, runs)
-            assert above or between or runs < 28
+            assert above or between or runs < ENOUGH
 
 
 def test_more_seeds_add_to_the_runs_of_their_choice_and_nothing_to_a_formula() -> None:

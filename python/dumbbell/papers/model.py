@@ -107,6 +107,8 @@ MOST = 0.8
 """Share of the runs that speaks for all of them, where they do not decide."""
 DOUBT = 0.05
 """How likely runs that decide may be where they decide wrongly."""
+ENOUGH = 28
+"""Runs that always decide."""
 
 
 def at_least(held: int, runs: int, one_in: int) -> float:
@@ -138,7 +140,7 @@ class Outcome:
         """Whether the runs say, with 95 % confidence, in how many of all runs the claim holds.
 
         In more than half, as 5 of 5 say and 12 of 15; in less than half; or in some, between one and four of five,
-        as 5 of 10 say and 16 of 25. From 28 runs on one of these is always so.
+        as 5 of 10 say and 16 of 25. From :data:`ENOUGH` runs on one of these is always so.
         """
         return not self.seeds or self._most_agree or self._is_on_the_seed
 

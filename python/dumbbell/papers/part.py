@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, TypeVar
@@ -16,7 +15,18 @@ from dumbbell import _core, api, experiment
 from dumbbell.console import note
 from dumbbell.grounds import LINUX
 from dumbbell.papers import beside, swap, swaps
-from dumbbell.papers.model import Claim, Grid, Judgement, Options, Outcome, Pictures, Provenance, Published, Report
+from dumbbell.papers.model import (
+    ENOUGH,
+    Claim,
+    Grid,
+    Judgement,
+    Options,
+    Outcome,
+    Pictures,
+    Provenance,
+    Published,
+    Report,
+)
 from dumbbell.papers.runs import Run, grouped
 from dumbbell.results import Result, SweepResult, setting_text
 
@@ -235,7 +245,7 @@ class Part(Generic[Measured]):
         """Repeats the part with other seeds until they decide: what every claim's tests say of these, and the runs."""
         more: dict[str, list[Outcome]] = defaultdict(list)
         sweeps: list[SweepResult] = []
-        for times in count(1):
+        for times in range(1, ENOUGH):
             still = [one.claim.id for one in self.judge(measured, more) if not one.is_decided]
             if not still:
                 break

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dumbbell import terminal
-from dumbbell.papers.model import CONTRADICTED, NOT_JUDGED, Grid, Report, Study, Verdict
+from dumbbell.papers.model import CONTRADICTED, NOT_JUDGED, Grid, Judgement, Report, Study, Verdict
 
 EDGES = 1
 """Characters on the left and right of a table, less the gap behind its last column."""
@@ -45,7 +45,7 @@ def report(report: Report, *, only_claims: bool = False) -> None:
         lines = [
             judgement.claim.statement,
             f"published: {judgement.claim.published}",
-            f"ours: {judgement.ours}" + ("" if judgement.is_decided else "; --decide adds seeds"),
+            f"ours: {judgement.ours}{_hint(judgement)}",
             *([f"depends on: {judgement.depends_on}"] if judgement.depends_on else []),
             *(
                 f"beside, {one.choice}: {one.ours} ({one.held} of {one.runs}, {one.verdict})"
@@ -65,6 +65,11 @@ def report(report: Report, *, only_claims: bool = False) -> None:
     console.print(
         Text(f"{source.runs} runs, {source.packets:,} packets, {source.cpu_s:.1f} s of CPU, Dumbbell {source.version}")
     )
+
+
+def _hint(judgement: Judgement) -> str:
+    """How to become sure of a verdict."""
+    return "" if judgement.is_decided or judgement.verdict == NOT_JUDGED else "; --decide adds seeds"
 
 
 def table(console: Console, grid: Grid) -> None:
