@@ -158,7 +158,7 @@ record-virtual: $(VENV)/built
 SEEDS := 1..20
 differ: $(VENV)/built
 	test -z "$(LINUX)" || tests/fidelity/virtual/kernel.sh "$(LINUX)"
-	$(BIN)/python tests/fidelity/differ.py $(SEEDS)
+	$(BIN)/python tests/fidelity/differ.py $(SEEDS) $(DIFFER)
 
 # Twenty experiments on both grounds, in twenty minutes of real time, and docs/agreement.md.
 agreement: $(VENV)/built

@@ -49,9 +49,7 @@ def test_what_is_drawn_runs_and_is_the_same_as_a_file(tmp_path: Path) -> None:
     file = tmp_path / "3.toml"
     file.write_text(differ.toml(drawn))
     assert dumbbell.run(file).flows.rows() == dumbbell.run(drawn).flows.rows()
-    kernel = differ.Kernel(tmp_path, 250)
-    kernel.__dict__["right_sizing"] = "linux-6.12"
-    first, second = differ.simulated(drawn, 2, kernel)
+    first, second = differ.simulated(drawn, 2, differ.Kernel(tmp_path, 250, "6.12.117"))
     assert first != second
 
 
@@ -100,7 +98,7 @@ def test_what_differs_is_made_as_small_as_it_can_be(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(differ, "simulated", lambda one, runs, kernel, fault=None: [[row(9.0)]] * runs)
     seed = next(seed for seed in range(1, 100) if {"loss", "queue"} <= differ.drawn(seed)["path"].keys())
-    kernel = Slower(Path("nowhere"), 250)
+    kernel = Slower(Path("nowhere"), 250, "6.12.117")
     verdict = differ.judged(seed, kernel, None)
     assert verdict.kind == "differ"
     least = differ.smallest(verdict, kernel)
