@@ -103,8 +103,10 @@ WORDS: dict[Verdict, str] = {
 }
 """The verdict of a single choice."""
 
-MOST = 0.8
-"""Share of the runs that speaks for all of them, where they do not decide."""
+ONE_IN = 5
+"""So many runs speak for all of them if all but one agree, where they do not decide."""
+MOST = 1 - 1 / ONE_IN
+"""Share of the runs that does."""
 DOUBT = 0.05
 """How likely runs that decide may be where they decide wrongly."""
 ENOUGH = 28
@@ -146,11 +148,13 @@ class Outcome:
 
     @property
     def _most_agree(self) -> bool:
+        """Whether so many would hardly agree if the claim held in every second run."""
         return at_least(max(self.held, self.runs - self.held), self.runs, 2) <= DOUBT
 
     @property
     def _is_on_the_seed(self) -> bool:
-        return at_least(min(self.held, self.runs - self.held), self.runs, 5) <= DOUBT
+        """Whether so many would hardly differ if the claim held, or failed, in all runs but one of five."""
+        return at_least(min(self.held, self.runs - self.held), self.runs, ONE_IN) <= DOUBT
 
     @property
     def verdict(self) -> Verdict:

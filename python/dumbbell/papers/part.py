@@ -201,7 +201,7 @@ class Part(Generic[Measured]):
 
     def run(self, study: str, options: Options) -> Report:
         """Runs the experiments and reports on them."""
-        ran = [one.run(options, self.quick) for one in self.experiments]
+        ran = self.ran(options)
         measured = self.measure(*ran)
         more, added = self.decided(study, measured, options) if options.decide else ({}, [])
         ran_in_all = [one.sweep for one in ran] + added
@@ -223,6 +223,10 @@ class Part(Generic[Measured]):
         )
         return report.shortened(self.quick) if options.quick else report
 
+    def ran(self, options: Options) -> list[Ran]:
+        """Runs every experiment."""
+        return [one.run(options, self.quick) for one in self.experiments]
+
     def swapped(self, options: Options) -> Counter[str]:
         """For each swap the flows that it changes; raises ``ScenarioError`` where a setting does not fit."""
         changed: Counter[str] = Counter()
@@ -237,7 +241,7 @@ class Part(Generic[Measured]):
 
     def judged(self, options: Options) -> list[Judgement]:
         """Runs the experiments and judges the claims, without tables and pictures."""
-        return self.judge(self.measure(*(one.run(options, self.quick) for one in self.experiments)))
+        return self.judge(self.measure(*self.ran(options)))
 
     def decided(
         self, study: str, measured: Measured, options: Options
@@ -246,16 +250,13 @@ class Part(Generic[Measured]):
         more: dict[str, list[Outcome]] = defaultdict(list)
         sweeps: list[SweepResult] = []
         for times in range(1, ENOUGH):
-            still = [one.claim.id for one in self.judge(measured, more) if not one.is_decided]
+            still = [one.id for one in self.claims if not one.judge(measured, self.decides, more[one.id]).is_decided]
             if not still:
                 break
             note(f"{study}/{self.name}: {repeated(times).lower()} for {', '.join(still)}")
             seed = {SEED: int(str(options.set.get(SEED, 1)), base=0) + times}
             with TemporaryDirectory() as place:
-                ran = [
-                    one.run(replace(options, out=Path(place), set={**options.set, **seed}), self.quick)
-                    for one in self.experiments
-                ]
+                ran = self.ran(replace(options, out=Path(place), set={**options.set, **seed}))
             sweeps += [one.sweep for one in ran]
             found = self.measure(*ran)
             for claim in self.claims:

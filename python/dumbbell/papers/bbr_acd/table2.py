@@ -199,10 +199,11 @@ def at_any_rtt(choices: Callable[[Cases], Mapping[str, Sequence[Seed]]]) -> Call
     """What a form does whatever the round-trip time, since the paper states none, and at each of them."""
 
     def both_ways(cases: Cases) -> dict[str, list[Seed]]:
-        found: dict[str, list[Seed]] = {}
-        for choice, runs in choices(cases).items():
-            found.setdefault(choice.partition(", ")[0], []).extend(runs)
-        return found | {choice: list(runs) for choice, runs in choices(cases).items()}
+        alone = {choice: list(runs) for choice, runs in choices(cases).items()}
+        together: dict[str, list[Seed]] = {}
+        for choice, runs in alone.items():
+            together.setdefault(choice.partition(", ")[0], []).extend(runs)
+        return together | alone
 
     return both_ways
 
