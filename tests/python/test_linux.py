@@ -316,6 +316,7 @@ def test_two_grounds_are_compared_side_by_side(dumbbell: Cli, tmp_path: Path) ->
         ('transport = "quic"\n', {}, False),
         ('transport = { send_buffer = "100kB" }\n', {}, False),
         ('transport = "linux-host"\n', {}, False),
+        ('transport = { right_sizing = "linux-6.12" }\n', {}, False),
     ],
 )
 def test_grounds_are_compared_with_the_buffers_of_hosts_unless_the_file_says_something(
@@ -333,6 +334,15 @@ def test_grounds_are_compared_with_the_buffers_of_hosts_unless_the_file_says_som
         assert 'send_buffer = "autotuning"' in compared
         assert "receive_autotuning = true" in compared
         assert f"hz = {grounds.hz()}" in compared
+        assert f'right_sizing = "{grounds.right_sizing()}"' in compared
+
+
+@pytest.mark.parametrize(
+    ("release", "rule"),
+    [("6.12.117", "linux-6.12"), ("6.15.0-rc1", "linux-6.12"), ("6.16.3", "linux"), ("7.2", "linux")],
+)
+def test_receivers_size_their_buffers_by_another_rule_since_linux_6_16(release: str, rule: str) -> None:
+    assert grounds.right_sizing_of(release) == rule
 
 
 @pytest.mark.parametrize(

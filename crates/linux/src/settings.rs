@@ -221,7 +221,7 @@ fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(),
     if config.loss_detection != LossDetection::Rack && has_rack_alone(version()) {
         return Err(FlowFault::LossDetection.of(flow, cc));
     }
-    if config.right_sizing != plain.right_sizing && version().is_none_or(|version| version >= (6, 16)) {
+    if config.right_sizing != plain.right_sizing && sizes_otherwise(version()) {
         return Err(FlowFault::RightSizing.of(flow, cc));
     }
     let known = sysctls_of(config);
@@ -229,6 +229,11 @@ fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(),
     // TCP does not look at the parameters of QUIC-like endpoints.
     let foreign = differing(&plain, config).into_iter().find(|key| key != "quic" && !is_followed(key));
     foreign.map_or(Ok(()), |key| Err(FlowFault::Transport(key).of(flow, cc)))
+}
+
+/// Whether this kernel's receivers size their buffers by another rule than Linux 6.12's.
+fn sizes_otherwise(version: Option<(u32, u32)>) -> bool {
+    version.is_none_or(|version| version >= (6, 16))
 }
 
 /// Whether this kernel takes `tcp_recovery = 0` and detects losses by RACK all the same.
@@ -300,6 +305,20 @@ mod tests {
         assert_eq!(of(MAX_PROGRAMS).unwrap().mtu, 1500);
         let message = of(MAX_PROGRAMS + 1).unwrap_err();
         assert!(message.contains("17 flows of programs") && message.contains("at most 16"), "{message}");
+    }
+
+    #[test]
+    fn the_receivers_of_linux_6_12_are_refused_where_the_kernel_has_others() {
+        assert_eq!(
+            [Some((6, 12)), Some((6, 15)), Some((6, 16)), Some((7, 0)), None].map(sizes_otherwise),
+            [false, false, true, true, true]
+        );
+        let asked = settings(r#"{ cc = "reno", transport = { right_sizing = "linux-6.12" } }"#);
+        if sizes_otherwise(version()) {
+            assert!(asked.unwrap_err().contains("`transport.right_sizing`"));
+        } else {
+            asked.unwrap();
+        }
     }
 
     #[test]

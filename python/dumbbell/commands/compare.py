@@ -202,7 +202,13 @@ def with_buffers_of_hosts(file: Path, chosen: dict[str, str], seed: int | None) 
 
 def _has_plain_hosts(loaded: Experiment) -> bool:
     """Whether no flow says anything of its buffers and its clock; of a program nothing can be said."""
-    plain = {"protocol": "tcp", "receive_autotuning": False, "send_buffer": "unlimited", "hz": 1000}
+    plain = {
+        "protocol": "tcp",
+        "receive_autotuning": False,
+        "send_buffer": "unlimited",
+        "right_sizing": "linux",
+        "hz": 1000,
+    }
     flows = json.loads(_core.toml_as_json(loaded.points[0].resolved_toml))["flows"]
     transports = [flow["transport"] for flow in flows if "transport" in flow]
     return all(transport.get(key) == value for transport in transports for key, value in plain.items())
