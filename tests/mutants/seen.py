@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 TESTS = Path("tests/python")
@@ -32,24 +33,18 @@ class Seen:
         of_file = self.lines.get(file, {})
         found = set[str]().union(*(of_file.get(line, set()) for line in _statements(text, changed)))
         found = found or set[str]().union(*of_file.values())
-        quick: list[str] = []
-        for test in sorted(found, key=lambda name: (self.seconds.get(name, 0.0), name)):
-            if sum(self.seconds.get(name, 0.0) for name in [*quick, test]) > SLOW_S:
-                break
-            quick.append(test)
-        return quick
+        quickest = sorted(found, key=lambda name: (self.seconds.get(name, 0.0), name))
+        taken = accumulate(self.seconds.get(name, 0.0) for name in quickest)
+        return [name for name, seconds in zip(quickest, taken, strict=True) if seconds <= SLOW_S]
 
 
 def _statements(text: str, changed: range) -> set[int]:
     """The first lines of the innermost statements that some lines belong to, and these lines."""
+    statements = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
     found = set(changed)
     for line in changed:
-        around = [
-            node for node in ast.walk(ast.parse(text))
-            if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
-        ]  # fmt: skip
-        if around:
-            found.add(max(node.lineno for node in around))
+        around = [one.lineno for one in statements if one.lineno <= line <= (one.end_lineno or one.lineno)]
+        found.update([max(around)] if around else [])
     return found
 
 
@@ -85,19 +80,13 @@ def _measured(tree: Path, library: Path, data: Path, file: Path) -> str:
     rules = library / "rules.ini"
     source = tree / "python/dumbbell"
     rules.write_text(f"[run]\nsource = {source}\ndynamic_context = test_function\ndata_file = {data}\n", "utf-8")
-    command = [sys.executable, "-m", "coverage", "run", "--append", f"--rcfile={rules}"]
-    command += [
-        str(Path(sys.executable).with_name("pytest")),
-        "-vv",
-        "--tb=no",
-        "--durations=0",
-        "-p",
-        "no:cacheprovider",
-    ]
+    pytest = str(Path(sys.executable).with_name("pytest"))
+    command = [sys.executable, "-m", "coverage", "run", "--append", f"--rcfile={rules}", pytest]
     paths = {"PYTHONPATH": os.pathsep.join([str(library), str(tree / "python")])}
     try:
         return subprocess.run(
-            [*command, "-m", "not real_time", str(file.relative_to(tree))],
+            [*command, "-vv", "--tb=no", "--durations=0", "-p", "no:cacheprovider", "-m", "not real_time",
+             str(file.relative_to(tree))],
             cwd=tree, env=os.environ | paths, stdout=subprocess.PIPE, text=True, errors="replace", timeout=PATIENCE_S,
         ).stdout  # fmt: skip
     except subprocess.TimeoutExpired:
