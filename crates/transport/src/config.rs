@@ -223,12 +223,12 @@ pub struct TransportConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RightSizingRule {
-    /// Twice of it, and more while it grows; room for the data above a gap; what data waits to be read is no round
-    /// trip (Linux since 6.16).
+    /// Twice what was read, and more while that grows. Data above a gap has room besides. The receiver's RTT leaves
+    /// out how long data waits to be read (Linux since 6.16).
     #[default]
     Linux,
-    /// Twice of it and 16 segments, and more while it grows; no room for data above a gap (Linux 6.12, as its releases
-    /// of 2026 are).
+    /// Twice what was read and 16 segments, and more while that grows. Data above a gap has no room besides (Linux
+    /// 6.12.117).
     #[serde(rename = "linux-6.12")]
     Linux612,
 }
