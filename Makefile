@@ -19,7 +19,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock wheel release-check bench bench-ns3 fidelity record record-virtual differ agreement bpf clean
+.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock wheel release-check bench bench-ns3 fidelity record record-virtual differ acks agreement bpf clean
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
@@ -159,6 +159,12 @@ SEEDS := 1..20
 differ: $(VENV)/built
 	test -z "$(LINUX)" || tests/fidelity/virtual/kernel.sh "$(LINUX)"
 	$(BIN)/python tests/fidelity/differ.py $(SEEDS) $(DIFFER)
+
+# The first ACK after which a sender in the simulator differs from that kernel's, of start-ups drawn or of a file with one flow.
+ACKS := 1..30
+acks: $(VENV)/built
+	test -z "$(LINUX)" || tests/fidelity/virtual/kernel.sh "$(LINUX)"
+	$(BIN)/python tests/fidelity/acks.py $(ACKS)
 
 # Twenty experiments on both grounds, in twenty minutes of real time, and docs/agreement.md.
 agreement: $(VENV)/built

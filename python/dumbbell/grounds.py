@@ -42,15 +42,15 @@ def hz() -> int:
     return round(1 / time.clock_getres(_MONOTONIC_COARSE))
 
 
-def right_sizing() -> str:
-    """How the running kernel's receivers size their buffers, as ``transport.right_sizing`` names it."""
-    return right_sizing_of(platform.release())
+def receivers() -> dict[str, str]:
+    """What the running kernel's receivers do, as far as kernels differ: keys of ``transport``."""
+    return receivers_of(platform.release())
 
 
-def right_sizing_of(release: str) -> str:
-    """How those of a kernel do, by its release: ``6.12.117``."""
+def receivers_of(release: str) -> dict[str, str]:
+    """What those of a kernel do, by its release: ``6.12.117``."""
     major, minor, *_ = (int(number) for number in re.findall(r"\d+", release))
-    return "linux-6.12" if (major, minor) < (6, 16) else "linux"
+    return _core.receivers_of_linux((major, minor))
 
 
 class Ground(Protocol):

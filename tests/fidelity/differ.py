@@ -33,7 +33,7 @@ from own import measures, number, with_hz
 import dumbbell
 from dumbbell import storage
 from dumbbell.experiment import toml as value
-from dumbbell.grounds import right_sizing_of
+from dumbbell.grounds import receivers_of
 
 Experiment = dict[str, Any]
 Row = dict[str, Any]
@@ -236,7 +236,7 @@ def inside(jobs: Path) -> None:
 
 def simulated(experiment: Experiment, runs: int, kernel: Kernel, fault: str | None = None) -> list[list[Row]]:
     """The same in the simulator, with the kernel's clock and buffers."""
-    chosen = with_hz(faulty(experiment, fault), kernel.hz, right_sizing=right_sizing_of(kernel.release))
+    chosen = with_hz(faulty(experiment, fault), kernel.hz, receivers=receivers_of(kernel.release))
     return [measured(run, experiment) for run in dumbbell.sweep(chosen, repeat=runs, jobs=1, progress=False)]
 
 

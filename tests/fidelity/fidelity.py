@@ -32,12 +32,13 @@ from rich.table import Table
 
 import dumbbell
 from dumbbell import _core
+from dumbbell.grounds import receivers_of
 
 DEFAULT_TRUTH = Path(__file__).parents[2].parent / "shared" / "groundtruth"
 #: Ticks per second of each kernel's coarse clock.
 HZ = {"linux-6.18": 250, "linux-6.12-bbr3": 250, "linux-7.2-uml": 100}
-#: How the receivers of a kernel size their buffers, if not as Linux 6.18.
-RIGHT_SIZING = {"linux-6.12-bbr3": "linux-6.12"}
+#: What the receivers of each kernel do.
+RECEIVERS = {name: receivers_of(name.split("-")[1]) for name in HZ}
 #: The versions of BBR that a kernel has judged: with random loss their goodput is held to 3 %.
 BBRS = ("bbr", "bbr3")
 #: Cases whose time series are laid over the kernel's.
@@ -99,7 +100,7 @@ def scenario(rows: pl.DataFrame, kernel: str, interval: str) -> dict[str, Any]:
         "warmup": f"{first['warmup_s']}s",
         "record": {"interval": interval},
         # The receiver sizes its window, which bounds what a steep slow start may send. Send buffers were ample.
-        "transport": {"hz": HZ[kernel], "receive_autotuning": True},
+        "transport": {"hz": HZ[kernel], "receive_autotuning": True} | RECEIVERS[kernel],
         "path": {
             "rate": f"{first['rate_mbps']}mbit",
             "rtt": f"{first['rtt_ms']}ms",
@@ -183,7 +184,7 @@ def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Compariso
     for case, experiment in experiments.items():
         if args.case and case not in args.case:
             continue
-        spec = own.with_hz(experiment, HZ[truth.name], right_sizing=RIGHT_SIZING.get(truth.name, "linux"))
+        spec = own.with_hz(experiment, HZ[truth.name], receivers=RECEIVERS[truth.name])
         for flow in spec["flows"]:
             flow.setdefault("start_jitter", "10ms")
         runs = [run.flows.to_polars() for run in dumbbell.sweep(spec, repeat=args.seeds, progress=False)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -16,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dumbbell
+from dumbbell.grounds import receivers_of
 
 RECORDINGS = Path(__file__).parent / "recordings"
 #: How the names of recordings end that were made in virtual time.
@@ -145,14 +147,14 @@ def with_hz(
     hz: int | None,
     wmem: str = UNLIMITED_WMEM,
     rmem: str = UNLIMITED_RMEM,
-    right_sizing: str = "linux",
+    receivers: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The scenario for the simulator, with the kernel's clock and buffers; without a clock for the kernel itself."""
     chosen: dict[str, Any] = copy.deepcopy(dict(scenario))
     if hz is not None:
         for flow in chosen["flows"]:
             # The kernel sizes receive window and send buffer itself.
-            kernel = {"hz": hz, "receive_autotuning": True, "send_buffer": "autotuning", "right_sizing": right_sizing}
+            kernel = {"hz": hz, "receive_autotuning": True, "send_buffer": "autotuning", **receivers}
             kernel["window_scale"] = _window_scale(rmem)
             flow["transport"] = kernel | _send_buffer(wmem) | flow.get("transport", {})
     return chosen
@@ -204,7 +206,7 @@ def judge(path: Path, chosen: list[str] | None, seeds: int) -> list[Judgement]:
         case = CASES[str(name)]
         wmem = case.kernel.get("net.ipv4.tcp_wmem", UNLIMITED_WMEM)
         rmem = case.kernel.get("net.ipv4.tcp_rmem", UNLIMITED_RMEM)
-        scenario = with_hz(case.scenario, int(rows["hz"][0]), wmem, rmem)
+        scenario = with_hz(case.scenario, int(rows["hz"][0]), wmem, rmem, receivers_of(rows["kernel"][0]))
         repeat = max(seeds, 4 * case.runs) if case.scatters else seeds
         runs = dumbbell.sweep(scenario, set=dict(case.simulator), repeat=repeat, progress=False)
         ours = [measures(run, case)[int(str(flow))] for run in runs]

@@ -317,6 +317,7 @@ def test_two_grounds_are_compared_side_by_side(dumbbell: Cli, tmp_path: Path) ->
         ('transport = { send_buffer = "100kB" }\n', {}, False),
         ('transport = "linux-host"\n', {}, False),
         ('transport = { right_sizing = "linux-6.12" }\n', {}, False),
+        ('transport = { compress_sacks_delay = "linux-6.18" }\n', {}, False),
     ],
 )
 def test_grounds_are_compared_with_the_buffers_of_hosts_unless_the_file_says_something(
@@ -334,15 +335,24 @@ def test_grounds_are_compared_with_the_buffers_of_hosts_unless_the_file_says_som
         assert 'send_buffer = "autotuning"' in compared
         assert "receive_autotuning = true" in compared
         assert f"hz = {grounds.hz()}" in compared
-        assert f'right_sizing = "{grounds.right_sizing()}"' in compared
+        for key, value in grounds.receivers().items():
+            assert f'{key} = "{value}"' in compared
 
 
 @pytest.mark.parametrize(
-    ("release", "rule"),
-    [("6.12.117", "linux-6.12"), ("6.15.0-rc1", "linux-6.12"), ("6.16.3", "linux"), ("7.2", "linux")],
+    ("release", "rules"),
+    [
+        ("6.12.117", ["linux-6.12", "linux-6.18"]),
+        ("6.15.0-rc1", ["linux-6.12", "linux-6.18"]),
+        ("6.16.3", ["linux", "linux-6.18"]),
+        ("6.18", ["linux", "linux-6.18"]),
+        ("6.19.1", ["linux", "linux"]),
+        ("7.2", ["linux", "linux"]),
+    ],
 )
-def test_receivers_size_their_buffers_by_another_rule_since_linux_6_16(release: str, rule: str) -> None:
-    assert grounds.right_sizing_of(release) == rule
+def test_receivers_change_with_the_kernel(release: str, rules: list[str]) -> None:
+    assert list(grounds.receivers_of(release)) == ["compress_sacks_delay", "right_sizing"]
+    assert [grounds.receivers_of(release)[key] for key in ("right_sizing", "compress_sacks_delay")] == rules
 
 
 @pytest.mark.parametrize(

@@ -217,8 +217,13 @@ pub enum FlowFault {
     LossDetection,
     /// A parameter of the endpoints that another flow has otherwise.
     DifferentTransport(String),
-    /// The receivers of kernels before 6.16, and this is none.
-    RightSizing,
+    /// A rule of receivers that another version of Linux has.
+    ReceiverRule {
+        /// The parameter of the endpoints.
+        key: &'static str,
+        /// What the file says.
+        asked: String,
+    },
     /// Another clock than the kernel's.
     Hz {
         /// What the file says.
@@ -268,7 +273,7 @@ impl FlowFault {
             FlowFault::LossDetection => "remove `loss_detection`, or use the simulator".to_owned(),
             FlowFault::DifferentTransport(key) => format!("give all flows the same `{key}`, or use the simulator"),
             FlowFault::Hz { running, .. } => format!("remove `hz`, or set it to {running}"),
-            FlowFault::RightSizing => "remove `right_sizing`, or use the simulator".to_owned(),
+            FlowFault::ReceiverRule { key, .. } => format!("remove `{key}`, or use the simulator"),
         }
     }
 }
@@ -314,8 +319,8 @@ impl fmt::Display for FlowFault {
             FlowFault::DifferentTransport(key) => {
                 write!(f, "`transport.{key}` differs from that of flow 0, and holds for a whole host")
             }
-            FlowFault::RightSizing => {
-                write!(f, "`transport.right_sizing` is \"linux-6.12\", and the running kernel is Linux 6.16 or later")
+            FlowFault::ReceiverRule { key, asked } => {
+                write!(f, "`transport.{key}` is {asked}, and the running kernel has another rule")
             }
             FlowFault::Hz { asked, running } => {
                 write!(f, "`transport.hz` is {asked}, and the running kernel ticks {running} times a second")

@@ -7,7 +7,7 @@ use crate::clock::hz;
 use crate::kernel::version;
 use crate::{FlowFault, RunError};
 use dumbbell_scenario::{Flow, Scenario};
-use dumbbell_transport::{EcnUse, LossDetection, Protocol, SendBufferSize, TransportConfig};
+use dumbbell_transport::{EcnUse, LossDetection, Protocol, SendBufferSize, TransportConfig, receivers_of_linux};
 use serde_json::{Map, Value};
 use std::fs;
 
@@ -95,7 +95,7 @@ impl Settings {
         let plain = TransportConfig::default();
         let config = of_kernel.next().map_or(&plain, |(_, first)| &first.transport);
         for (flow, spec) in of_kernel {
-            if let Some(key) = differing(config, &spec.transport).into_iter().next() {
+            if let Some((key, _)) = differing(config, &spec.transport).into_iter().next() {
                 return Err(FlowFault::DifferentTransport(key).of(flow, spec.cc.name()));
             }
         }
@@ -142,6 +142,7 @@ const FOLLOWED: &[&str] = &[
     "receive_window",
     "receive_autotuning",
     "right_sizing",
+    "compress_sacks_delay",
     "send_buffer",
     "send_buffer_initial",
     "send_buffer_max",
@@ -171,7 +172,7 @@ fn of_transport(config: &TransportConfig) -> Vec<Sysctl> {
     always("ipv4.tcp_rmem", format!("4096 {} {receive}", receive.min(131_072)));
     let changed = differing(&plain, config);
     for (key, name, value) in sysctls_of(config) {
-        let is_changed = changed.iter().any(|changed| changed == key);
+        let is_changed = changed.iter().any(|(changed, _)| changed == key);
         let wanted_by = is_changed.then(|| format!("transport.{key}"));
         sysctls.push(Sysctl { name: format!("net.ipv4.{name}"), value, wanted_by });
     }
@@ -221,19 +222,25 @@ fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(),
     if config.loss_detection != LossDetection::Rack && has_rack_alone(version()) {
         return Err(FlowFault::LossDetection.of(flow, cc));
     }
-    if config.right_sizing != plain.right_sizing && sizes_otherwise(version()) {
-        return Err(FlowFault::RightSizing.of(flow, cc));
+    if let Some((key, asked)) = other_receivers(config, version()) {
+        return Err(FlowFault::ReceiverRule { key, asked }.of(flow, cc));
     }
     let known = sysctls_of(config);
     let is_followed = |key: &str| FOLLOWED.contains(&key) || known.iter().any(|(sysctl, ..)| *sysctl == key);
     // TCP does not look at the parameters of QUIC-like endpoints.
-    let foreign = differing(&plain, config).into_iter().find(|key| key != "quic" && !is_followed(key));
+    let foreign = differing(&plain, config).into_iter().find(|(key, _)| key != "quic" && !is_followed(key));
+    let foreign = foreign.map(|(key, _)| key);
     foreign.map_or(Ok(()), |key| Err(FlowFault::Transport(key).of(flow, cc)))
 }
 
-/// Whether this kernel's receivers size their buffers by another rule than Linux 6.12's.
-fn sizes_otherwise(version: Option<(u32, u32)>) -> bool {
-    version.is_none_or(|version| version >= (6, 16))
+/// A rule of receivers that was asked for, and is not that of this kernel.
+fn other_receivers(config: &TransportConfig, version: Option<(u32, u32)>) -> Option<(&'static str, String)> {
+    let asked = differing(&TransportConfig::default(), config);
+    let of_kernel = receivers_of_linux(version.unwrap_or((u32::MAX, 0)));
+    of_kernel.into_iter().find_map(|(key, value)| {
+        let asked = asked.iter().find(|(changed, asked)| changed == key && *asked != value)?;
+        Some((key, asked.1.to_string()))
+    })
 }
 
 /// Whether this kernel takes `tcp_recovery = 0` and detects losses by RACK all the same.
@@ -241,20 +248,21 @@ fn has_rack_alone(version: Option<(u32, u32)>) -> bool {
     version.is_some_and(|version| version >= (6, 17))
 }
 
-/// The parameters in which two configurations differ.
-fn differing(one: &TransportConfig, other: &TransportConfig) -> Vec<String> {
+/// The parameters in which another configuration differs, with its values.
+fn differing(one: &TransportConfig, other: &TransportConfig) -> Vec<(String, Value)> {
     let fields = |config| match serde_json::to_value(config) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
     let (one, other) = (fields(one), fields(other));
-    other.into_iter().filter(|(key, value)| one.get(key) != Some(value)).map(|(key, _)| key).collect()
+    other.into_iter().filter(|(key, value)| one.get(key) != Some(value)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use dumbbell_scenario::Experiment;
+    use dumbbell_transport::{CompressionDelay, RightSizingRule};
 
     fn settings(flows: &str) -> Result<Settings, String> {
         let text = format!("duration = \"1s\"\npath = {{ rate = \"1mbit\", rtt = \"10ms\" }}\nflows = [{flows}]");
@@ -308,14 +316,29 @@ mod tests {
     }
 
     #[test]
-    fn the_receivers_of_linux_6_12_are_refused_where_the_kernel_has_others() {
-        assert_eq!(
-            [Some((6, 12)), Some((6, 15)), Some((6, 16)), Some((7, 0)), None].map(sizes_otherwise),
-            [false, false, true, true, true]
+    fn the_receivers_of_another_kernel_are_refused() {
+        let config = |right_sizing, compress_sacks_delay| TransportConfig {
+            right_sizing,
+            compress_sacks_delay,
+            ..TransportConfig::default()
+        };
+        let (plain, old) = (
+            (RightSizingRule::Linux, CompressionDelay::Linux),
+            (RightSizingRule::Linux612, CompressionDelay::Linux618),
         );
+        let versions = [Some((6, 12)), Some((6, 15)), Some((6, 16)), Some((6, 18)), Some((6, 19)), Some((7, 2)), None];
+        let refused = |(right_sizing, delay)| {
+            versions.map(|version| other_receivers(&config(right_sizing, delay), version).map(|(key, _)| key))
+        };
+        assert_eq!(refused(plain), [None; 7], "the default is the kernel's, whatever it is");
+        let sizing = Some("right_sizing");
+        assert_eq!(refused(old), [None, None, sizing, sizing, sizing, sizing, sizing]);
+        let delay = Some("compress_sacks_delay");
+        assert_eq!(refused((plain.0, old.1)), [None, None, None, None, delay, delay, delay]);
         let asked = settings(r#"{ cc = "reno", transport = { right_sizing = "linux-6.12" } }"#);
-        if sizes_otherwise(version()) {
-            assert!(asked.unwrap_err().contains("`transport.right_sizing`"));
+        if version().is_none_or(|version| version >= (6, 16)) {
+            let message = asked.unwrap_err();
+            assert!(message.contains("`transport.right_sizing` is \"linux-6.12\""), "{message}");
         } else {
             asked.unwrap();
         }

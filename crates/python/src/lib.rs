@@ -15,6 +15,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 create_exception!(dumbbell._core, ScenarioError, PyException, "An experiment is wrong; the message says where.");
@@ -44,8 +45,8 @@ mod _core {
     use crate::{ProgramError, RunCancelled, RunError, ScenarioError};
     #[pymodule_export]
     use crate::{
-        algorithms, columns, contracts, described, load, load_json, parse_size, quantity, recording, reference, schema,
-        seconds, synthesise_trace, toml_as_json,
+        algorithms, columns, contracts, described, load, load_json, parse_size, quantity, receivers_of_linux,
+        recording, reference, schema, seconds, synthesise_trace, toml_as_json,
     };
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
@@ -93,6 +94,13 @@ fn load_json(py: Python<'_>, text: &str, source: &str, overrides: Vec<(String, S
     Experiment::new(
         py.detach(|| dumbbell_scenario::Experiment::from_json_with(&own::CATALOG, &value, source, &overrides)),
     )
+}
+
+/// The parameters of `transport` in which the receivers of versions of Linux differ, with their values in one.
+#[pyfunction]
+fn receivers_of_linux(version: (u32, u32)) -> BTreeMap<&'static str, String> {
+    let texts = |(key, value): (_, Value)| (key, value.as_str().unwrap_or_default().to_owned());
+    dumbbell_scenario::receivers_of_linux(version).into_iter().map(texts).collect()
 }
 
 /// The bytes of a size such as `2GiB`.

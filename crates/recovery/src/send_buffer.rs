@@ -38,8 +38,6 @@ pub struct Held {
     pub nxt: u32,
     /// One above the highest segment written (`write_seq`).
     pub end: u32,
-    /// Segments that are selectively acknowledged; the kernel merges their buffers.
-    pub sacked: u32,
     /// Bytes that segments lack of full ones.
     pub lacking: u32,
     /// Most segments of a buffer that is being filled (`tcp_xmit_size_goal`).
@@ -68,6 +66,8 @@ pub struct SendBuffer {
     mss: u64,
     /// One above the last segment of each buffer that was sent and is not acknowledged.
     sent: VecDeque<u32>,
+    /// By how many buffers selective acknowledgements have made these more.
+    split: isize,
     unsent: VecDeque<Unsent>,
     /// One above the last segment that has or had PSH (`pushed_seq`).
     pushed: u32,
@@ -115,6 +115,7 @@ impl SendBuffer {
             max,
             mss: u64::from(mss),
             sent: VecDeque::new(),
+            split: 0,
             unsent: VecDeque::new(),
             pushed: 0,
             calls: (0, 0),
@@ -202,6 +203,16 @@ impl SendBuffer {
         self.unsent.pop_back();
         self.unsent.push_back(Unsent { end, is_pushed: true });
         self.pushed = end;
+    }
+
+    /// These runs of segments are selectively acknowledged, each from its first one to one above its last. A run
+    /// becomes a buffer of its own, which takes in all those that lie within it (`tcp_shift_skb_data`).
+    pub fn note_sacked(&mut self, runs: impl Iterator<Item = (u32, u32)>) {
+        let within = |(first, end): (u32, u32)| {
+            let before = self.sent.partition_point(|&buffer| buffer < first) + 1;
+            self.sent.partition_point(|&buffer| buffer <= end).saturating_sub(before)
+        };
+        self.split = runs.map(|run| 1 - within(run).cast_signed()).sum();
     }
 
     /// Whether the application waits for room.
@@ -329,9 +340,7 @@ impl SendBuffer {
         while self.sent.front().is_some_and(|&end| end <= held.una) {
             self.sent.pop_front();
         }
-        let outstanding = u64::from(held.nxt - held.una);
-        let single = outstanding - u64::from(held.sacked).min(outstanding);
-        let sent = (self.sent.len() as u64 * single).checked_div(outstanding).unwrap_or(0);
+        let sent = self.sent.len().saturating_add_signed(self.split) as u64;
         let unsent = self.unsent.len().max(usize::from(self.rest > 0)) as u64;
         let payload = (u64::from(held.end - held.una) * self.mss).saturating_sub(u64::from(held.lacking));
         payload + u64::from(self.rest) + (sent + unsent) * BUFFER_OVERHEAD
@@ -354,7 +363,7 @@ mod tests {
     }
 
     fn held(una: u32, nxt: u32, end: u32) -> Held {
-        Held { una, nxt, end, sacked: 0, lacking: 0, goal: 40, half_window: 40 }
+        Held { una, nxt, end, lacking: 0, goal: 40, half_window: 40 }
     }
 
     #[test]
@@ -553,7 +562,15 @@ mod tests {
             socket.note_sent(end);
         }
         assert_eq!(socket.used(held(0, 40, 40)), 40 * buffer(1));
-        assert_eq!(socket.used(Held { sacked: 30, ..held(0, 40, 40) }), 40 * 1_000 + 10 * BUFFER_OVERHEAD);
+        let mut used = |runs: &[(u32, u32)]| {
+            socket.note_sacked(runs.iter().copied());
+            socket.used(held(0, 40, 40))
+        };
+        let buffers = |count| 40 * 1_000 + count * BUFFER_OVERHEAD;
+        assert_eq!(used(&[(10, 40)]), buffers(11));
+        assert_eq!(used(&[(1, 11), (20, 25), (35, 40)]), buffers(40 - 20 + 3));
+        assert_eq!(used(&[(7, 8)]), buffers(40), "alone");
+        assert_eq!(used(&[]), buffers(40));
         socket.unsent.extend([80, 100].map(|end| Unsent { end, is_pushed: false }));
         assert_eq!(socket.used(held(20, 40, 100)), 20 * buffer(1) + 60 * 1_000 + 2 * BUFFER_OVERHEAD);
     }

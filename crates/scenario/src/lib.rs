@@ -29,6 +29,7 @@ mod sweep;
 mod tree;
 
 pub use dumbbell_path::Dscp;
+pub use dumbbell_transport::receivers_of_linux;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use experiment::{Experiment, Point};
 pub use program::{CommandLine, Placeholder, Program};

@@ -10,7 +10,7 @@ use dumbbell_parameters::{Parameter, Problem, check, declared};
 use dumbbell_units::{Bytes, Duration, as_bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
 /// Parameters of one connection's endpoints. Defaults are Linux 6.18 with timestamps over IPv4.
@@ -207,6 +207,9 @@ pub struct TransportConfig {
     /// Compression of ACKs for out-of-order data.
     #[schemars(extend("x-source" = "tcp_comp_sack_delay_ns, tcp_comp_sack_nr"))]
     pub compress_sacks: bool,
+    /// How long compression holds back an ACK.
+    #[schemars(extend("x-source" = "tcp_comp_sack_rtt_percent, tcp_comp_sack_slack_ns"))]
+    pub compress_sacks_delay: CompressionDelay,
     /// Parameters that only the QUIC-like endpoints have.
     pub quic: QuicConfig,
     /// Parameters that only probes have.
@@ -231,6 +234,25 @@ pub enum RightSizingRule {
     /// 6.12.117).
     #[serde(rename = "linux-6.12")]
     Linux612,
+}
+
+/// How long compression holds back an ACK for out-of-order data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompressionDelay {
+    /// For a third of the round trip, and at most a millisecond (Linux since 6.19).
+    #[default]
+    Linux,
+    /// For a twentieth of the round trip, at most a millisecond, and the timer's slack of 100 us (Linux 5.8 to 6.18).
+    #[serde(rename = "linux-6.18")]
+    Linux618,
+}
+
+/// The parameters in which the receivers of versions of Linux differ, with their values in this one.
+pub fn receivers_of_linux(version: (u32, u32)) -> [(&'static str, Value); 2] {
+    let right_sizing = if version < (6, 16) { RightSizingRule::Linux612 } else { RightSizingRule::Linux };
+    let delay = if version < (6, 19) { CompressionDelay::Linux618 } else { CompressionDelay::Linux };
+    [("right_sizing", json!(right_sizing)), ("compress_sacks_delay", json!(delay))]
 }
 
 /// How losses are found with selective acknowledgements.
@@ -411,6 +433,7 @@ impl Default for TransportConfig {
             delayed_ack_max: Duration::from_millis(200),
             read_delay: Duration::from_micros(20),
             compress_sacks: true,
+            compress_sacks_delay: CompressionDelay::Linux,
             quic: QuicConfig::default(),
             probe: ProbeConfig::default(),
             real_time: RealTimeConfig::default(),

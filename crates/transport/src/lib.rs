@@ -26,8 +26,8 @@ pub mod udp;
 mod wire;
 
 pub use config::{
-    Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, RecoveryRule, Rescue, RtoRule, RttSamples,
-    TransportConfig,
+    Completion, CompressionDelay, ControllerRtt, DeliveryRate, LossDetection, Pacing, RecoveryRule, Rescue,
+    RightSizingRule, RtoRule, RttSamples, TransportConfig, receivers_of_linux,
 };
 pub use dumbbell_recovery::timestamp::Timestamp;
 pub use ecn::EcnUse;

@@ -188,7 +188,7 @@ def with_buffers_of_hosts(file: Path, chosen: dict[str, str], seed: int | None) 
     host = {
         "transport.receive_autotuning": "true",
         "transport.send_buffer": "autotuning",
-        "transport.right_sizing": grounds.right_sizing(),
+        **{f"transport.{key}": value for key, value in grounds.receivers().items()},
         "transport.hz": str(grounds.hz()),
     }
     changed = options.load(file, set=host | chosen, seed=seed)
@@ -207,6 +207,7 @@ def _has_plain_hosts(loaded: Experiment) -> bool:
         "receive_autotuning": False,
         "send_buffer": "unlimited",
         "right_sizing": "linux",
+        "compress_sacks_delay": "linux",
         "hz": 1000,
     }
     flows = json.loads(_core.toml_as_json(loaded.points[0].resolved_toml))["flows"]

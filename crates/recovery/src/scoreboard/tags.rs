@@ -97,6 +97,15 @@ impl Scoreboard {
         self.scan(start, end, |word| !self.bits.word(Set::Sacked, word))
     }
 
+    /// The runs of selectively acknowledged segments: the first one of each, and one above its last.
+    pub fn sacked_runs(&self) -> impl Iterator<Item = (u32, u32)> {
+        let next = |from: u32| {
+            let first = self.scan(from, self.nxt, |word| self.bits.word(Set::Sacked, word))?;
+            Some((first, self.next_unsacked(first, self.nxt).unwrap_or(self.nxt)))
+        };
+        std::iter::successors(next(self.una), move |&(_, end)| next(end))
+    }
+
     /// Marks `seq` lost (`tcp_mark_skb_lost`); what is lost already loses its retransmission, if one is in flight.
     /// Returns what is newly lost. The segment stays on the list of transmissions.
     #[inline]

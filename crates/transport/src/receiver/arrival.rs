@@ -4,7 +4,7 @@
 //! Any segment takes all steps that there are for its class. One that was expected takes those that can do something
 //! then (`predicted.rs`).
 
-use super::compression::{Compression, DuplicateAck};
+use super::compression::DuplicateAck;
 use super::{QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver, Waiting};
 use crate::{Flags, Segment};
 use dumbbell_units::{Duration, Ecn, Time};
@@ -316,7 +316,7 @@ impl Receiver {
     pub(super) fn compress_ack(&mut self, now: Time) -> bool {
         match self.compression.judge(self.rcv_nxt) {
             DuplicateAck::Leaves => return true,
-            DuplicateAck::BeginsToWait => self.acks.wake_by(now + Compression::delay(self.rtt.shortest())),
+            DuplicateAck::BeginsToWait => self.acks.wake_by(now + self.compression.delay(self.rtt.shortest())),
             DuplicateAck::Waits => {}
         }
         false

@@ -1,6 +1,7 @@
 //! Compressed ACKs: behind a hole some duplicate ACKs become one (the second half of `__tcp_ack_snd_check`).
 
 use crate::TransportConfig;
+use crate::config::CompressionDelay;
 use dumbbell_units::Duration;
 
 /// Duplicate ACKs per `rcv_nxt` that are never compressed (the sender's first duplicate-ACK threshold).
@@ -9,8 +10,11 @@ const UNCOMPRESSED_DUP_ACKS: u8 = 3;
 const COMPRESSED_ACKS_MAX: u8 = 44;
 /// Longest time an ACK is held back by compression (`tcp_comp_sack_delay_ns`).
 const COMPRESSION_DELAY_MAX: Duration = Duration::from_millis(1);
-/// The longest time in percent of the round trip (`tcp_comp_sack_rtt_percent`).
+/// The longest time in percent of the round trip (`tcp_comp_sack_rtt_percent`), and before Linux 6.19.
 const COMPRESSION_RTT_PERCENT: u64 = 33;
+const COMPRESSION_RTT_PERCENT_618: u64 = 5;
+/// How much later the timer fired then: at the end of its slack (`tcp_comp_sack_slack_ns`).
+const SLACK_618: Duration = Duration::from_micros(100);
 
 /// What becomes of a duplicate ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,7 @@ pub(super) enum DuplicateAck {
 #[derive(Clone, Debug)]
 pub(super) struct Compression {
     is_on: bool,
+    delay: CompressionDelay,
     /// ACKs held back.
     held_back: u8,
     /// Duplicate ACKs considered for `rcv_nxt` (`dup_ack_counter`).
@@ -36,7 +41,8 @@ pub(super) struct Compression {
 
 impl Compression {
     pub fn new(config: &TransportConfig) -> Compression {
-        Compression { is_on: config.sack && config.compress_sacks, held_back: 0, considered: 0, rcv_nxt: 0 }
+        let is_on = config.sack && config.compress_sacks;
+        Compression { is_on, delay: config.compress_sacks_delay, held_back: 0, considered: 0, rcv_nxt: 0 }
     }
 
     /// Decides about a duplicate ACK of everything below `rcv_nxt`.
@@ -59,8 +65,12 @@ impl Compression {
 
     /// How long an ACK is held back that begins to wait, on a path with this round-trip time.
     #[inline]
-    pub fn delay(rtt: Duration) -> Duration {
-        Duration::from_nanos(rtt.as_nanos() / 100 * COMPRESSION_RTT_PERCENT).min(COMPRESSION_DELAY_MAX)
+    pub fn delay(&self, rtt: Duration) -> Duration {
+        let (percent, slack) = match self.delay {
+            CompressionDelay::Linux => (COMPRESSION_RTT_PERCENT, Duration::ZERO),
+            CompressionDelay::Linux618 => (COMPRESSION_RTT_PERCENT_618, SLACK_618),
+        };
+        Duration::from_nanos(rtt.as_nanos() / 100 * percent).min(COMPRESSION_DELAY_MAX) + slack
     }
 
     /// Whether an ACK is held back.
@@ -110,8 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn they_wait_for_a_third_of_the_round_trip_and_at_most_a_millisecond() {
-        let delay = |us| Compression::delay(Duration::from_micros(us)).as_micros();
-        assert_eq!([delay(100), delay(1_000), delay(40_000)], [33, 330, 1_000]);
+    fn they_wait_for_a_share_of_the_round_trip_and_at_most_a_millisecond() {
+        let delays = |compress_sacks_delay, rtts: [u64; 4]| {
+            let config = TransportConfig { compress_sacks_delay, ..TransportConfig::default() };
+            rtts.map(|us| Compression::new(&config).delay(Duration::from_micros(us)).as_micros())
+        };
+        assert_eq!(delays(CompressionDelay::Linux, [100, 1_000, 3_100, 40_000]), [33, 330, 1_000, 1_000]);
+        // What Linux 6.12.117 does in virtual time, and 6.18.44.
+        assert_eq!(delays(CompressionDelay::Linux618, [2_000, 8_000, 12_000, 40_000]), [200, 500, 700, 1_100]);
     }
 }
