@@ -81,8 +81,9 @@ class Verdict:
 
     equal: int
     """ACKs."""
-    parts: tuple[float, float] | None
-    """What the receiver had told when they part; nothing if they do not."""
+    last: tuple[float, float] | None = None
+    """What the receiver had told with the last of them, if they part after it."""
+    parts: bool = False
 
 
 def startup(seed: int, acks: int) -> Experiment:
@@ -168,34 +169,34 @@ def compared(ours: Sequence[State], theirs: Sequence[State]) -> Verdict:
     """How many ACKs of both agree, from the first one on."""
     of_ours = {state.place: state for state in ours}
     equal = alone = 0
+    last = None
     for state in theirs:
         mine = of_ours.get(state.place)
         alone = 0 if mine else alone + 1
         if alone > MISSING or (mine is not None and not mine.equals(state)):
-            return Verdict(equal, state.place)
-        equal += mine is not None
-    return Verdict(equal, None)
+            return Verdict(equal, last, parts=True)
+        if mine is not None:
+            equal, last = equal + 1, state.place
+    return Verdict(equal)
 
 
 def judged(one: Experiment, acks: int, kernel: Kernel, theirs: Sequence[State]) -> tuple[Verdict, list[State]]:
     """The verdict where the simulator agrees longest, and its history there."""
-    best: tuple[Verdict, list[State]] = (Verdict(-1, None), [])
+    best: tuple[Verdict, list[State]] = (Verdict(-1), [])
     for place_us in PLACES_US:
         ours = simulated(one, acks, kernel, place_us)
         verdict = compared(ours, theirs)
         if verdict.equal > best[0].equal:
             best = verdict, ours
-        if verdict.parts is None:
+        if not verdict.parts:
             break
     return best
 
 
-def around(states: Sequence[State], parts: tuple[float, float]) -> list[State]:
-    """The states of a history around the place where it parts from the other."""
-    told = sum(parts)
-    before = [state for state in states if sum(state.place) < told]
-    after = [state for state in states if sum(state.place) >= told]
-    return [*before[-SHOWN[0] :], *after[: SHOWN[1]]]
+def around(states: Sequence[State], last: tuple[float, float] | None) -> list[State]:
+    """The states of a history around the last one in which it agrees with the other."""
+    after = next((index + 1 for index, state in enumerate(states) if state.place == last), 0)
+    return list(states[max(after - SHOWN[0], 0) : after + SHOWN[1]])
 
 
 def table(whose: Mapping[str, Sequence[State]]) -> Iterator[str]:
@@ -242,9 +243,9 @@ def main() -> int:
             cc = flow["cc"] if isinstance(flow["cc"], str) else flow["cc"]["name"]
             part = "void" if not theirs else f"{verdict.equal} ACKs equal" + (", then" if verdict.parts else "")
             print(f"{name}: {cc}, {part}", flush=True)
-            if verdict.parts is not None:
+            if verdict.parts:
                 parted += 1
-                whose = {"kernel": around(theirs, verdict.parts), "simulator": around(ours, verdict.parts)}
+                whose = {"kernel": around(theirs, verdict.last), "simulator": around(ours, verdict.last)}
                 print("\n".join(table(whose)), flush=True)
     print(f"{len(experiments)} experiments: {len(experiments) - parted} equal to the end, {parted} part")
     return 1 if parted else 0

@@ -49,20 +49,20 @@ def test_the_simulator_agrees_with_itself_where_it_begins_at_the_same_place(tmp_
     one = acks.startup(4, 60)
     theirs = acks.simulated(one, 60, kernel, 500)
     verdict, ours = acks.judged(one, 60, kernel, theirs)
-    assert verdict == acks.Verdict(len(theirs), None)
+    assert verdict == acks.Verdict(len(theirs))
     assert acks.compared(ours, theirs) == verdict
 
 
 @pytest.mark.parametrize(
     ("ours", "verdict"),
     [
-        ([state(1), state(2), state(3), state(7)], acks.Verdict(4, None)),
-        ([state(1), state(2, inflight=7.0), state(3), state(7)], acks.Verdict(4, None)),
-        ([state(1), state(2, inflight=6.0), state(3), state(7)], acks.Verdict(1, (2.0, 0.0))),
-        ([state(1), state(2), state(3, cwnd=11.0), state(7)], acks.Verdict(2, (3.0, 0.0))),
-        ([state(1), state(3), state(7)], acks.Verdict(3, None)),
-        ([state(1)], acks.Verdict(1, None)),
-        ([state(1), state(2), state(3), state(6, sacked=1.0)], acks.Verdict(3, None)),
+        ([state(1), state(2), state(3), state(7)], acks.Verdict(4)),
+        ([state(1), state(2, inflight=7.0), state(3), state(7)], acks.Verdict(4)),
+        ([state(1), state(2, inflight=6.0), state(3), state(7)], acks.Verdict(1, (1.0, 0.0), parts=True)),
+        ([state(1), state(2), state(3, cwnd=11.0), state(7)], acks.Verdict(2, (2.0, 0.0), parts=True)),
+        ([state(1), state(3), state(7)], acks.Verdict(3)),
+        ([state(1)], acks.Verdict(1)),
+        ([state(1), state(2), state(3), state(6, sacked=1.0)], acks.Verdict(3)),
     ],
     ids=["equal", "between two packets", "in flight", "cwnd", "two as one", "at most three alone", "the last one"],
 )
@@ -72,13 +72,14 @@ def test_histories_agree_up_to_the_first_other_decision(ours: list[State], verdi
 
 def test_more_than_three_acks_that_one_ground_alone_has_part_them() -> None:
     theirs = [state(float(number)) for number in range(1, 9)]
-    assert acks.compared([*theirs[:2], *theirs[6:]], theirs) == acks.Verdict(2, (6.0, 0.0))
-    assert acks.compared([*theirs[:2], *theirs[5:]], theirs) == acks.Verdict(5, None)
+    assert acks.compared([*theirs[:2], *theirs[6:]], theirs) == acks.Verdict(2, (2.0, 0.0), parts=True)
+    assert acks.compared([*theirs[:2], *theirs[5:]], theirs) == acks.Verdict(5)
 
 
 def test_what_is_shown_lies_around_the_place_where_they_part() -> None:
     states = [state(float(number)) for number in range(1, 20)]
-    assert acks.around(states, (9.0, 1.0)) == states[5:12]
+    assert acks.around(states, (9.0, 0.0)) == states[5:12]
+    assert acks.around(states, None) == states[:3]
     lines = list(acks.table({"kernel": states[:1]}))
     assert lines[0].split()[:3] == ["t_s", "acked", "sacked"]
     assert lines[1].split() == ["kernel", "0.1", "1", "0", "10", "10", "0", "open", "40"]

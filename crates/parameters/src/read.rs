@@ -133,7 +133,9 @@ fn expected_in_words(expected: &dyn de::Expected) -> String {
         "a sequence" => "a list".to_owned(),
         "a map" => "a table".to_owned(),
         // Steps of a schedule, and ranges of packets and bytes.
-        "a tuple of size 2" => "a list of two, such as [\"0s\", \"10mbit\"] for a step or [17, 17] for packets".to_owned(),
+        "a tuple of size 2" => {
+            "a list of two, such as [\"0s\", \"10mbit\"] for a step or [17, 17] for packets".to_owned()
+        }
         other if other.starts_with("struct ") => "a table".to_owned(),
         other => other.to_owned(),
     }

@@ -250,7 +250,8 @@ impl SendBuffer {
         let fills = (!self.unsent.is_empty() || self.rest > 0) && room_in_last > 0;
         let taken = if fills {
             room_in_last
-        } else if self.used(held) < self.size {
+        } else if self.rest > 0 || self.used(held) < self.size {
+            // A part of a segment behind a full buffer lies in another one already.
             held.goal
         } else {
             0
@@ -267,7 +268,13 @@ impl SendBuffer {
             let keeps_push = self.in_call && last.is_some_and(|last| last.is_pushed);
             self.unsent.push_back(Unsent { end, is_pushed: keeps_push });
         }
-        let ends_call = end == call_end && taken > 0;
+        if taken > 0 {
+            self.rest = 0;
+        }
+        // What a call has left of a segment needs another buffer behind a full one: the application may have to wait.
+        let first = if fills { begun } else { held.end };
+        let takes_rest = rest == 0 || end - first < held.goal || self.used(Held { end, ..held }) < self.size;
+        let ends_call = end == call_end && taken > 0 && takes_rest;
         if taken > 0 {
             self.rest = if ends_call { rest } else { 0 };
             self.in_call = !ends_call;
@@ -553,6 +560,28 @@ mod tests {
         socket.note_sent(132);
         assert_eq!(socket.write(at(132, 132), u32::MAX), 232);
         assert_eq!(socket.end_of_call(232, u32::MAX), (263, 72), "131,072 bytes behind the short segment");
+    }
+
+    #[test]
+    fn a_call_that_ends_behind_a_full_buffer_needs_room_for_another_one() {
+        // The call ends 72 bytes behind the buffer that ends with its 131st segment.
+        let full_at_the_end = |size| {
+            let mut socket = SendBuffer::autotuned(size, size, 1_000);
+            let at = |end| Held { goal: 131, half_window: 200, ..held(0, 0, end) };
+            let end = socket.write(at(0), u32::MAX);
+            assert_eq!(end, 131);
+            let again = socket.write(at(end), u32::MAX);
+            (socket, again)
+        };
+        let (waits, end) = full_at_the_end(buffer(131));
+        assert_eq!((end, waits.rest(), waits.is_awaited()), (131, 0, true));
+        assert!(waits.pushes_at(131), "before it waits");
+        let (goes_on, end) = full_at_the_end(buffer(131) + 1);
+        assert_eq!(
+            (end, goes_on.rest()),
+            (262, 0),
+            "in a buffer of its own, which the next call fills, whatever is used"
+        );
     }
 
     #[test]
