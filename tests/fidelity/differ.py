@@ -100,12 +100,14 @@ def drawn(seed: int) -> Experiment:
     count = 1 if rng.random() < 0.8 else rng.randint(2, 4)
     flows: list[dict[str, Any]] = []
     for _ in range(count):
-        cc = rng.choice(ALGORITHMS)
-        own = {"ecn": True} if cc == "dctcp" else {}
-        flow: dict[str, Any] = {"cc": cc, "start_jitter": "10ms", "transport": {**transport, **own}}
+        flows.append({"cc": rng.choice(ALGORITHMS), "start_jitter": "10ms"})
         if rng.random() < 0.12:
-            flow["rate"] = f"{round(kbit * rng.uniform(0.1, 0.7))}kbit"
-        flows.append({key: value for key, value in flow.items() if value != {}})
+            flows[-1]["rate"] = f"{round(kbit * rng.uniform(0.1, 0.7))}kbit"
+    # DCTCP needs marks, and all flows have one host.
+    if any(flow["cc"] == "dctcp" for flow in flows):
+        transport["ecn"] = True
+    if transport:
+        flows = [flow | {"transport": dict(transport)} for flow in flows]
     seconds = min(max(4.0, 60 * rtt_us / 1e6, 400 * 12 / kbit), 15.0, max(longest_s, 2.0))
     return {
         "duration": f"{seconds:.2f}s",
@@ -332,10 +334,14 @@ def simpler(experiment: Experiment) -> Iterator[Experiment]:
     rate = experiment["path"]["rate"]
     if isinstance(rate, list):
         yield {**experiment, "path": {**experiment["path"], "rate": rate[0][1]}}
+    needs_marks = any(flow["cc"] == "dctcp" for flow in flows)
+    for key in flows[0].get("transport", {}):
+        if (key, needs_marks) != ("ecn", True):
+            other = copy.deepcopy(experiment)
+            for flow in other["flows"]:
+                del flow["transport"][key]
+            yield other
     for index, flow in enumerate(flows):
-        # DCTCP needs marks.
-        transport = [key for key in flow.get("transport", {}) if (flow["cc"], key) != ("dctcp", "ecn")]
-        yield from (_without(experiment, "flows", index, "transport", key) for key in transport)
         if "rate" in flow:
             yield _without(experiment, "flows", index, "rate")
     seconds = float(experiment["duration"].removesuffix("s"))

@@ -42,6 +42,10 @@ def test_experiments_are_valid_alike_each_time_and_of_every_kind() -> None:
     assert transport == {"ecn", "sack", "timestamps", "mss", "send_buffer"}
     assert {len(one["flows"]) for one in drawn} == {1, 2, 3, 4}
     assert all(flow["transport"]["ecn"] for flow in flows if flow["cc"] == "dctcp")
+    # The flows of an experiment have one host, and so do those of what is made of it.
+    for one in drawn:
+        for least in [one, *differ.simpler(one)]:
+            assert all(flow.get("transport") == least["flows"][0].get("transport") for flow in least["flows"])
 
 
 def test_what_is_drawn_runs_and_is_the_same_as_a_file(tmp_path: Path) -> None:
