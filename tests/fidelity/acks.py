@@ -1,6 +1,6 @@
 """Finds the first ACK after which a sender in the simulator differs from that of a kernel in virtual time.
 
-    python tests/fidelity/acks.py 1..30 [--acks 500] [--jobs N] [--out DIR]
+    python tests/fidelity/acks.py 1..30 [--acks 500] [--fault NAME] [--jobs N] [--out DIR]
     python tests/fidelity/acks.py FILE.toml
 
 Seeds are start-ups of the experiments that ``differ.py`` draws, with their first flow alone; a file has one flow, too.
@@ -9,6 +9,8 @@ next. Equal are what was delivered, cwnd, ssthresh, the retransmissions and the 
 nearly so what is in flight, as a sample may lie between two packets of a burst. The kernel's clocks have ticks, and
 nobody knows where its first packet lies between two of them: the simulator begins at several such places, and the one
 that agrees longest is judged. Where both part, their histories around that ACK are printed.
+
+``--fault`` makes a mistake of ``differ.FAULTS`` in the simulator. A seed shows it if fewer ACKs are equal than without.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from differ import RUN_S, Experiment, Kernel, digest, drawn, in_kernel, kernel, seeds
+from differ import FAULTS, RUN_S, Experiment, Kernel, digest, drawn, faulty, in_kernel, kernel, seeds
 from own import with_hz
 
 import dumbbell
@@ -180,8 +182,11 @@ def compared(ours: Sequence[State], theirs: Sequence[State]) -> Verdict:
     return Verdict(equal)
 
 
-def judged(one: Experiment, acks: int, kernel: Kernel, theirs: Sequence[State]) -> tuple[Verdict, list[State]]:
+def judged(
+    one: Experiment, acks: int, kernel: Kernel, theirs: Sequence[State], fault: str | None = None
+) -> tuple[Verdict, list[State]]:
     """The verdict where the simulator agrees longest, and its history there."""
+    one = faulty(one, fault)
     best: tuple[Verdict, list[State]] = (Verdict(-1), [])
     for place_us in PLACES_US:
         ours = simulated(one, acks, kernel, place_us)
@@ -214,6 +219,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="?", default="1..30", help="seeds such as 1..30, or a file")
     parser.add_argument("--acks", type=int, default=500, help="how many are compared (500)")
+    parser.add_argument("--fault", choices=sorted(FAULTS), help="a mistake to make in the simulator")
     parser.add_argument("--hz", type=int, default=250, help="ticks of the kernel's clock a second (250)")
     parser.add_argument("--jobs", type=int, default=2, help="kernels at the same time (2)")
     parser.add_argument("--out", type=Path, default=Path("target/differ"), help="where the kernel's runs are kept")
@@ -230,25 +236,33 @@ def main() -> int:
     )
     built = kernel(args.out, args.hz)
     print(f"beside Linux {built.release}", flush=True)
-    parted = 0
+    found = 0
 
     def of(one: Experiment) -> tuple[list[State], Verdict, list[State]]:
         (theirs,) = of_kernel([one], args.acks, built)
         return theirs, *judged(one, args.acks, built, theirs)
 
     with ThreadPoolExecutor(args.jobs) as pool:
-        for (name, one), found in zip(experiments.items(), pool.map(of, experiments.values()), strict=True):
-            theirs, verdict, ours = found
+        for (name, one), of_one in zip(experiments.items(), pool.map(of, experiments.values()), strict=True):
+            theirs, verdict, ours = of_one
             flow = one["flows"][0]
             cc = flow["cc"] if isinstance(flow["cc"], str) else flow["cc"]["name"]
+            if args.fault is not None:
+                wrong, _ = judged(one, args.acks, built, theirs, args.fault)
+                is_seen = wrong.equal < verdict.equal
+                found += is_seen
+                shown = f"{wrong.equal} ACKs equal, {verdict.equal} without it" if is_seen else "not seen"
+                print(f"{name}: {cc}, {shown}", flush=True)
+                continue
             part = "void" if not theirs else f"{verdict.equal} ACKs equal" + (", then" if verdict.parts else "")
             print(f"{name}: {cc}, {part}", flush=True)
             if verdict.parts:
-                parted += 1
+                found += 1
                 whose = {"kernel": around(theirs, verdict.last), "simulator": around(ours, verdict.last)}
                 print("\n".join(table(whose)), flush=True)
-    print(f"{len(experiments)} experiments: {len(experiments) - parted} equal to the end, {parted} part")
-    return 1 if parted else 0
+    told = "part" if args.fault is None else f"see that {FAULTS[args.fault][0]}"
+    print(f"{len(experiments)} experiments: {found} {told}")
+    return 1 if found and args.fault is None else 0
 
 
 if __name__ == "__main__":
