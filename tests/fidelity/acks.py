@@ -8,7 +8,8 @@ Both grounds are sampled several times for each packet that the link can carry, 
 next. Equal are what was delivered, cwnd, ssthresh, the retransmissions and the state of congestion avoidance, and
 nearly so what is in flight, as a sample may lie between two packets of a burst. The kernel's clocks have ticks, and
 nobody knows where its first packet lies between two of them: the simulator begins at several such places, and the one
-that agrees longest is judged. Where both part, their histories around that ACK are printed.
+that agrees longest is judged. So it is with the random numbers of BBR, if nothing else draws any. Where both part,
+their histories around that ACK are printed.
 
 ``--fault`` makes a mistake of ``differ.FAULTS`` in the simulator. A seed shows it if fewer ACKs are equal than without.
 """
@@ -19,7 +20,7 @@ import argparse
 import copy
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +39,10 @@ BURST = 3
 """Packets in flight that a sample may lie between."""
 MISSING = 3
 """ACKs that one ground may have alone, as the other's samples saw two as one."""
-PLACES_US: Final = range(0, 4_000, 250)
-"""Where the simulator begins in a tick of the kernel's coarse clock (4 ms)."""
+PLACES_US: Final = sorted(range(0, 4_000, 50), key=lambda place: (place % 250 != 0, place))
+"""Where the simulator begins in a tick of the kernel's coarse clock (4 ms): the first ones are far from each other."""
+SEEDS: Final = range(2, 22)
+"""Whose random numbers are tried for an algorithm that draws some."""
 SHOWN = (4, 3)
 """ACKs of each history that are printed, before both part and after."""
 
@@ -160,11 +163,25 @@ def of_kernel(experiments: Sequence[Experiment], acks: int, kernel: Kernel) -> l
     return [[State(*row) for row in json.loads(place.read_text("utf-8"))["states"]] for place in places]
 
 
-def simulated(one: Experiment, acks: int, kernel: Kernel, place_us: int) -> list[State]:
+def simulated(one: Experiment, acks: int, kernel: Kernel, place_us: int, seed: int = 1) -> list[State]:
     """The history in the simulator, with the kernel's clock and buffers, beginning so far within a tick."""
     shifted = copy.deepcopy(one)
     shifted["flows"][0]["start"] = f"{place_us}us"
-    return history(dumbbell.run(with_hz(shifted, kernel.hz, receivers=receivers_of(kernel.release))), acks)
+    run = dumbbell.run(with_hz(shifted, kernel.hz, receivers=receivers_of(kernel.release)), seed=seed)
+    return history(run, acks)
+
+
+def draws_alone(one: Experiment) -> bool:
+    """Whether the algorithm draws random numbers, as BBR does for the phase of its cycle, and nothing else does."""
+    path = one["path"]
+    of_path = {"loss", "jitter", "reverse"} & path.keys() or path.get("queue") == "pie"
+    return algorithm(one).startswith("bbr") and not of_path
+
+
+def algorithm(one: Experiment) -> str:
+    """That of its flow."""
+    cc = one["flows"][0]["cc"]
+    return cc if isinstance(cc, str) else cc["name"]
 
 
 def compared(ours: Sequence[State], theirs: Sequence[State]) -> Verdict:
@@ -187,15 +204,22 @@ def judged(
 ) -> tuple[Verdict, list[State]]:
     """The verdict where the simulator agrees longest, and its history there."""
     one = faulty(one, fault)
-    best: tuple[Verdict, list[State]] = (Verdict(-1), [])
-    for place_us in PLACES_US:
-        ours = simulated(one, acks, kernel, place_us)
-        verdict = compared(ours, theirs)
-        if verdict.equal > best[0].equal:
-            best = verdict, ours
-        if not verdict.parts:
-            break
-    return best
+    verdict, ours, place_us = Verdict(-1), list[State](), 0
+
+    def tried(tries: Iterable[tuple[int, int]]) -> None:
+        nonlocal verdict, ours, place_us
+        for place, seed in tries:
+            states = simulated(one, acks, kernel, place, seed)
+            found = compared(states, theirs)
+            if found.equal > verdict.equal:
+                verdict, ours, place_us = found, states, place
+            if not found.parts:
+                break
+
+    tried((place, 1) for place in PLACES_US)
+    if verdict.parts and draws_alone(one):
+        tried((place_us, seed) for seed in SEEDS)
+    return verdict, ours
 
 
 def around(states: Sequence[State], last: tuple[float, float] | None) -> list[State]:
@@ -245,8 +269,7 @@ def main() -> int:
     with ThreadPoolExecutor(args.jobs) as pool:
         for (name, one), of_one in zip(experiments.items(), pool.map(of, experiments.values()), strict=True):
             theirs, verdict, ours = of_one
-            flow = one["flows"][0]
-            cc = flow["cc"] if isinstance(flow["cc"], str) else flow["cc"]["name"]
+            cc = algorithm(one)
             if args.fault is not None:
                 wrong, _ = judged(one, args.acks, built, theirs, args.fault)
                 is_seen = wrong.equal < verdict.equal
