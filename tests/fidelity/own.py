@@ -20,6 +20,8 @@ import dumbbell
 from dumbbell.grounds import receivers_of
 
 RECORDINGS = Path(__file__).parent / "recordings"
+#: How much of a receive buffer is payload, in 1/256, with segments of 1448 bytes (`scaling_ratio`).
+PAYLOAD_SHARE = 160
 #: How the names of recordings end that were made in virtual time.
 VIRTUAL = "-uml"
 #: What is compared: relative tolerance, and the difference that is always allowed.
@@ -156,6 +158,7 @@ def with_hz(
             # The kernel sizes receive window and send buffer itself.
             kernel = {"hz": hz, "receive_autotuning": True, "send_buffer": "autotuning", **receivers}
             kernel["window_scale"] = _window_scale(rmem)
+            kernel["receive_window"] = f"{int(rmem.split()[2]) * PAYLOAD_SHARE // 256}B"
             flow["transport"] = kernel | _send_buffer(wmem) | flow.get("transport", {})
     return chosen
 
