@@ -73,6 +73,8 @@ pub struct SendBuffer {
     pushed: u32,
     /// Where what the application is at begins, and one above its last segment.
     calls: (u32, u32),
+    /// Segments that the application hands over with a call, unless that is more than it does at once.
+    call: u32,
     /// Bytes of a segment that the last call has written a part of: they lie in the last buffer, and the next call adds
     /// to them.
     rest: u16,
@@ -119,6 +121,7 @@ impl SendBuffer {
             unsent: VecDeque::new(),
             pushed: 0,
             calls: (0, 0),
+            call: u32::MAX,
             rest: 0,
             in_call: false,
             writer: Writer::Content,
@@ -164,6 +167,11 @@ impl SendBuffer {
         }
         self.pushed = (self.pushed + more).min(end);
         self.calls = (self.calls.0 + more, self.calls.1.saturating_add(more_offered));
+    }
+
+    /// The application has `segments` more to write, and so many with each call as long as it cannot write them.
+    pub fn note_call(&mut self, segments: u32) {
+        self.call = segments.max(1);
     }
 
     /// Whether the next buffer ends at `end`, and with PSH.
@@ -297,7 +305,8 @@ impl SendBuffer {
             self.calls = (begun, offered);
         }
         let is_endless = offered == u32::MAX;
-        let call = if is_endless { CALL_BYTES } else { (CALL_BYTES / self.mss).max(1) * self.mss };
+        let whole = (CALL_BYTES / self.mss).clamp(1, u64::from(self.call));
+        let call = if is_endless { CALL_BYTES } else { whole * self.mss };
         // In whole segments it is beyond what is written.
         let written = u64::from(begun - self.calls.0 + 1) * self.mss;
         let end = written.div_ceil(call) * call;
@@ -582,6 +591,19 @@ mod tests {
             (262, 0),
             "in a buffer of its own, which the next call fills, whatever is used"
         );
+    }
+
+    #[test]
+    fn what_could_not_be_written_follows_in_calls_of_the_size_that_the_application_has() {
+        let mut socket = SendBuffer::autotuned(buffer(40), buffer(40), 1_000);
+        socket.note_call(2);
+        assert_eq!(socket.write(held(0, 0, 0), 100), 2, "all may leave before the next call");
+        assert!(socket.has_writer() && socket.pushes_at(2));
+        socket.note_sent(2);
+        assert_eq!(socket.write(held(0, 2, 2), 100), 4);
+        socket.note_call(50);
+        socket.note_sent(4);
+        assert_eq!(socket.write(held(0, 4, 4), 100), 44, "as much as a buffer holds");
     }
 
     #[test]

@@ -15,7 +15,8 @@ impl Sender {
             self.restart_after_idle();
         }
         self.stream.offer(segments, last_len, self.board.nxt());
-        if self.send_buffer.is_some() {
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.note_call(segments);
             self.fill_send_buffer();
         } else {
             self.stream.write_seq = self.stream.offered;
