@@ -16,17 +16,17 @@ their histories around that ACK are printed.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from differ import FAULTS, RUN_S, Experiment, Kernel, digest, drawn, faulty, in_kernel, kernel, seeds
+from differ import FAULTS, Experiment, Kernel, digest, drawn, faulty, kernel, options, seeds
 from own import with_hz
 
 import dumbbell
@@ -148,19 +148,11 @@ def inside(jobs: Path) -> None:
         storage.write_file(Path(place), json.dumps(found).encode())
 
 
-def of_kernel(experiments: Sequence[Experiment], acks: int, kernel: Kernel) -> list[list[State]]:
-    """The history of each on the kernel, empty where it could not carry it; what is not known runs in one kernel."""
-    places = [(kernel.kept / f"acks-{digest([one, acks])}.json").resolve() for one in experiments]
-    missing = [[one, acks, str(place)] for one, place in zip(experiments, places, strict=True) if not place.is_file()]
-    if missing:
-        jobs = kernel.kept / f"jobs-{digest(missing)}.json"
-        storage.write_file(jobs, json.dumps(missing).encode())
-        words = [sys.executable, str(Path(__file__).resolve()), "--inside", str(jobs.resolve())]
-        said = in_kernel(words, RUN_S * (1 + len(missing)))
-        jobs.unlink()
-        if lost := [place for place in places if not place.is_file()]:
-            sys.exit(f"the kernel did not run {len(lost)} of {len(missing)}:\n{said[-2000:]}")
-    return [[State(*row) for row in json.loads(place.read_text("utf-8"))["states"]] for place in places]
+def of_kernel(one: Experiment, acks: int, kernel: Kernel) -> list[State]:
+    """The history on the kernel, empty where it could not carry the experiment."""
+    place = (kernel.kept / f"acks-{digest([one, acks])}.json").resolve()
+    kernel.ask(Path(__file__), {place: (one, acks)})
+    return [State(*row) for row in json.loads(place.read_text("utf-8"))["states"]]
 
 
 def simulated(one: Experiment, acks: int, kernel: Kernel, place_us: int, seed: int = 1) -> list[State]:
@@ -204,21 +196,17 @@ def judged(
 ) -> tuple[Verdict, list[State]]:
     """The verdict where the simulator agrees longest, and its history there."""
     one = faulty(one, fault)
-    verdict, ours, place_us = Verdict(-1), list[State](), 0
-
-    def tried(tries: Iterable[tuple[int, int]]) -> None:
-        nonlocal verdict, ours, place_us
-        for place, seed in tries:
-            states = simulated(one, acks, kernel, place, seed)
-            found = compared(states, theirs)
-            if found.equal > verdict.equal:
-                verdict, ours, place_us = found, states, place
-            if not found.parts:
-                break
-
-    tried((place, 1) for place in PLACES_US)
-    if verdict.parts and draws_alone(one):
-        tried((place_us, seed) for seed in SEEDS)
+    verdict, ours, longest_us = Verdict(-1), list[State](), 0
+    places = ((place_us, 1) for place_us in PLACES_US)
+    # Random numbers are tried at the best of all places, which is known by then.
+    numbers = ((longest_us, seed) for seed in SEEDS if draws_alone(one))
+    for place_us, seed in chain(places, numbers):
+        states = simulated(one, acks, kernel, place_us, seed)
+        found = compared(states, theirs)
+        if found.equal > verdict.equal:
+            verdict, ours, longest_us = found, states, place_us
+        if not found.parts:
+            break
     return verdict, ours
 
 
@@ -240,14 +228,9 @@ def table(whose: Mapping[str, Sequence[State]]) -> Iterator[str]:
 
 def main() -> int:
     """Compares, prints a line for each experiment, histories where they part, and a summary."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("what", nargs="?", default="1..30", help="seeds such as 1..30, or a file")
     parser.add_argument("--acks", type=int, default=500, help="how many are compared (500)")
-    parser.add_argument("--fault", choices=sorted(FAULTS), help="a mistake to make in the simulator")
-    parser.add_argument("--hz", type=int, default=250, help="ticks of the kernel's clock a second (250)")
-    parser.add_argument("--jobs", type=int, default=2, help="kernels at the same time (2)")
-    parser.add_argument("--out", type=Path, default=Path("target/differ"), help="where the kernel's runs are kept")
-    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.inside is not None:
         inside(args.inside)
@@ -263,7 +246,7 @@ def main() -> int:
     found = 0
 
     def of(one: Experiment) -> tuple[list[State], Verdict, list[State]]:
-        (theirs,) = of_kernel([one], args.acks, built)
+        theirs = of_kernel(one, args.acks, built)
         return theirs, *judged(one, args.acks, built, theirs)
 
     with ThreadPoolExecutor(args.jobs) as pool:

@@ -188,19 +188,23 @@ class Kernel:
 
     def run(self, experiments: Sequence[Experiment], runs: int) -> list[list[list[Row]]]:
         """For each experiment its runs; for each run its flows. What is not known runs in one kernel."""
-        wanted = [(one, seed) for one in experiments for seed in range(1, runs + 1)]
-        missing = [job for job in wanted if not self._file(*job).is_file()]
-        if missing:
-            jobs = self.kept / f"jobs-{digest(missing)}.json"
-            listed = [[one, seed, str(self._file(one, seed))] for one, seed in missing]
-            storage.write_file(jobs, json.dumps(listed).encode())
-            words = [sys.executable, str(Path(__file__).resolve()), "--inside", str(jobs.resolve())]
-            said = in_kernel(words, RUN_S * (1 + len(missing)))
-            jobs.unlink()
-            if lost := [seed for one, seed in missing if not self._file(one, seed).is_file()]:
-                sys.exit(f"the kernel did not run {len(lost)} of {len(missing)}:\n{said[-2000:]}")
+        jobs = {self._file(one, seed): (one, seed) for one in experiments for seed in range(1, runs + 1)}
+        self.ask(Path(__file__), jobs)
         found = [[json.loads(self._file(one, seed).read_text()) for seed in range(1, runs + 1)] for one in experiments]
         return [[run["flows"] for run in of_one if not run["void"]] for of_one in found]
+
+    def ask(self, script: Path, jobs: Mapping[Path, tuple[Any, ...]]) -> None:
+        """Has a script (``--inside FILE``) do those jobs whose file is not there yet, in one kernel."""
+        missing = [[*job, str(place)] for place, job in jobs.items() if not place.is_file()]
+        if not missing:
+            return
+        listed = self.kept / f"jobs-{digest(missing)}.json"
+        storage.write_file(listed, json.dumps(missing).encode())
+        words = [sys.executable, str(script.resolve()), "--inside", str(listed.resolve())]
+        said = in_kernel(words, RUN_S * (1 + len(missing)))
+        listed.unlink()
+        if lost := [place for place in jobs if not place.is_file()]:
+            sys.exit(f"the kernel did not run {len(lost)} of {len(missing)}:\n{said[-2000:]}")
 
     def _file(self, experiment: Experiment, seed: int) -> Path:
         return (self.kept / f"{digest([experiment, seed])}.json").resolve()
@@ -401,16 +405,22 @@ def seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def main() -> int:
-    """Runs seeds, prints a line for each that does not agree, and a summary."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("seeds", type=seeds, nargs="?", default=seeds("1..20"), help="such as 1..20")
+def options(about: str) -> argparse.ArgumentParser:
+    """What the commands have in common that ask a kernel in virtual time."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--fault", choices=sorted(FAULTS), help="a mistake to make in the simulator")
     parser.add_argument("--jobs", type=int, default=2, help="kernels at the same time (2)")
     parser.add_argument("--hz", type=int, default=250, help="ticks of the kernel's clock a second (250)")
     parser.add_argument("--out", type=Path, default=Path("target/differ"), help="where it writes (target/differ)")
-    parser.add_argument("--most", type=float, default=0.0, help="share of the seeds that may differ for status 0 (0)")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
+    return parser
+
+
+def main() -> int:
+    """Runs seeds, prints a line for each that does not agree, and a summary."""
+    parser = options(__doc__)
+    parser.add_argument("seeds", type=seeds, nargs="?", default=seeds("1..20"), help="such as 1..20")
+    parser.add_argument("--most", type=float, default=0.0, help="share of the seeds that may differ for status 0 (0)")
     args = parser.parse_args()
     if args.inside is not None:
         inside(args.inside)

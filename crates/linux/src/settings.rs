@@ -229,8 +229,7 @@ fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(),
     let is_followed = |key: &str| FOLLOWED.contains(&key) || known.iter().any(|(sysctl, ..)| *sysctl == key);
     // TCP does not look at the parameters of QUIC-like endpoints.
     let foreign = differing(&plain, config).into_iter().find(|(key, _)| key != "quic" && !is_followed(key));
-    let foreign = foreign.map(|(key, _)| key);
-    foreign.map_or(Ok(()), |key| Err(FlowFault::Transport(key).of(flow, cc)))
+    foreign.map_or(Ok(()), |(key, _)| Err(FlowFault::Transport(key).of(flow, cc)))
 }
 
 /// A rule of receivers that was asked for, and is not that of this kernel.

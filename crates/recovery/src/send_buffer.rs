@@ -38,6 +38,8 @@ pub struct Held {
     pub nxt: u32,
     /// One above the highest segment written (`write_seq`).
     pub end: u32,
+    /// By how many buffers selective acknowledgements have made those that were sent more ([`SendBuffer::split_by`]).
+    pub split: isize,
     /// Bytes that segments lack of full ones.
     pub lacking: u32,
     /// Most segments of a buffer that is being filled (`tcp_xmit_size_goal`).
@@ -66,8 +68,6 @@ pub struct SendBuffer {
     mss: u64,
     /// One above the last segment of each buffer that was sent and is not acknowledged.
     sent: VecDeque<u32>,
-    /// By how many buffers selective acknowledgements have made these more.
-    split: isize,
     unsent: VecDeque<Unsent>,
     /// One above the last segment that has or had PSH (`pushed_seq`).
     pushed: u32,
@@ -117,7 +117,6 @@ impl SendBuffer {
             max,
             mss: u64::from(mss),
             sent: VecDeque::new(),
-            split: 0,
             unsent: VecDeque::new(),
             pushed: 0,
             calls: (0, 0),
@@ -213,14 +212,15 @@ impl SendBuffer {
         self.pushed = end;
     }
 
-    /// These runs of segments are selectively acknowledged, each from its first one to one above its last. A run
-    /// becomes a buffer of its own, which takes in all those that lie within it (`tcp_shift_skb_data`).
-    pub fn note_sacked(&mut self, runs: impl Iterator<Item = (u32, u32)>) {
+    /// By how many the buffers that were sent become more where these runs of segments are selectively acknowledged,
+    /// each from its first one to one above its last. A run becomes a buffer of its own, which takes in all those that
+    /// lie within it (`tcp_shift_skb_data`).
+    pub fn split_by(&self, runs: impl Iterator<Item = (u32, u32)>) -> isize {
         let within = |(first, end): (u32, u32)| {
             let before = self.sent.partition_point(|&buffer| buffer < first) + 1;
             self.sent.partition_point(|&buffer| buffer <= end).saturating_sub(before)
         };
-        self.split = runs.map(|run| 1 - within(run).cast_signed()).sum();
+        runs.map(|run| 1 - within(run).cast_signed()).sum()
     }
 
     /// Whether the application waits for room.
@@ -276,16 +276,17 @@ impl SendBuffer {
             let keeps_push = self.in_call && last.is_some_and(|last| last.is_pushed);
             self.unsent.push_back(Unsent { end, is_pushed: keeps_push });
         }
+        let mut ends_call = false;
         if taken > 0 {
             self.rest = 0;
-        }
-        // What a call has left of a segment needs another buffer behind a full one: the application may have to wait.
-        let first = if fills { begun } else { held.end };
-        let takes_rest = rest == 0 || end - first < held.goal || self.used(Held { end, ..held }) < self.size;
-        let ends_call = end == call_end && taken > 0 && takes_rest;
-        if taken > 0 {
-            self.rest = if ends_call { rest } else { 0 };
+            // What a call has left of a segment needs another buffer behind a full one, for which there may be no room.
+            let first = if fills { begun } else { held.end };
+            let takes_rest = rest == 0 || end - first < held.goal || self.used(Held { end, ..held }) < self.size;
+            ends_call = end == call_end && takes_rest;
             self.in_call = !ends_call;
+        }
+        if ends_call {
+            self.rest = rest;
         }
         self.push = if ends_call || !self.is_written() || end.saturating_sub(self.pushed) > held.half_window {
             self.push(end);
@@ -356,7 +357,7 @@ impl SendBuffer {
         while self.sent.front().is_some_and(|&end| end <= held.una) {
             self.sent.pop_front();
         }
-        let sent = self.sent.len().saturating_add_signed(self.split) as u64;
+        let sent = self.sent.len().saturating_add_signed(held.split) as u64;
         let unsent = self.unsent.len().max(usize::from(self.rest > 0)) as u64;
         let payload = (u64::from(held.end - held.una) * self.mss).saturating_sub(u64::from(held.lacking));
         payload + u64::from(self.rest) + (sent + unsent) * BUFFER_OVERHEAD
@@ -379,7 +380,7 @@ mod tests {
     }
 
     fn held(una: u32, nxt: u32, end: u32) -> Held {
-        Held { una, nxt, end, lacking: 0, goal: 40, half_window: 40 }
+        Held { una, nxt, end, split: 0, lacking: 0, goal: 40, half_window: 40 }
     }
 
     #[test]
@@ -614,8 +615,8 @@ mod tests {
         }
         assert_eq!(socket.used(held(0, 40, 40)), 40 * buffer(1));
         let mut used = |runs: &[(u32, u32)]| {
-            socket.note_sacked(runs.iter().copied());
-            socket.used(held(0, 40, 40))
+            let split = socket.split_by(runs.iter().copied());
+            socket.used(Held { split, ..held(0, 40, 40) })
         };
         let buffers = |count| 40 * 1_000 + count * BUFFER_OVERHEAD;
         assert_eq!(used(&[(10, 40)]), buffers(11));

@@ -206,8 +206,7 @@ def _has_plain_hosts(loaded: Experiment) -> bool:
         "protocol": "tcp",
         "receive_autotuning": False,
         "send_buffer": "unlimited",
-        "right_sizing": "linux",
-        "compress_sacks_delay": "linux",
+        **dict.fromkeys(grounds.receivers(), "linux"),
         "hz": 1000,
     }
     flows = json.loads(_core.toml_as_json(loaded.points[0].resolved_toml))["flows"]

@@ -126,6 +126,16 @@ fn scanning_crosses_words_and_the_end_of_the_ring() {
 }
 
 #[test]
+fn runs_of_selectively_acknowledged_segments_reach_across_words_up_to_the_newest_one() {
+    let mut board = filled(200);
+    for seq in (3..5).chain(60..130).chain(199..200) {
+        board.set_sacked(seq);
+    }
+    assert_eq!(board.sacked_runs().collect::<Vec<_>>(), [(3, 5), (60, 130), (199, 200)]);
+    assert_eq!(filled(9).sacked_runs().count(), 0);
+}
+
+#[test]
 fn a_mark_of_loss_means_the_copy_that_is_in_flight() {
     let mut board = filled(4);
     let lost = |first, is_retransmission| Some(NewlyLost { first, end: first + 1, is_retransmission });

@@ -77,10 +77,9 @@ impl Sender {
     }
 
     fn held(&mut self) -> Held {
-        if let Some(buffer) = &mut self.send_buffer {
-            let is_sacked = self.config.sack && self.view.sacked_out > 0;
-            buffer.note_sacked(is_sacked.then(|| self.board.sacked_runs()).into_iter().flatten());
-        }
+        let is_sacked = self.config.sack && self.view.sacked_out > 0;
+        let sacked = self.send_buffer.as_ref().filter(|_| is_sacked);
+        let split = sacked.map_or(0, |buffer| buffer.split_by(self.board.sacked_runs()));
         let (una, stream) = (self.board.una(), &mut self.stream);
         // `tcp_bound_to_half_wnd`
         let half_window = stream.max_window.max(stream.window_end.saturating_sub(una)) / 2;
@@ -88,6 +87,7 @@ impl Sender {
             una,
             nxt: self.board.nxt(),
             end: stream.write_seq,
+            split,
             lacking: stream.lacking(una),
             goal: (self.config.gso_max_bytes / self.config.mss).min(half_window).max(1),
             half_window,
