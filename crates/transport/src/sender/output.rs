@@ -300,10 +300,11 @@ impl Held for Sender {
         }
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
         let room = self.control.cwnd.saturating_sub(self.view.in_flight());
-        if window == 0 && !self.fits_excess(unsent) {
-            Limit::ReceiveWindow
-        } else if room == 0 {
+        // Linux asks for the congestion window first: where both are full, it is the one that counts.
+        if room == 0 {
             Limit::Cwnd
+        } else if window == 0 && !self.fits_excess(unsent) {
+            Limit::ReceiveWindow
         } else if unsent == 1 && self.short_end > una && self.nagle_holds_back(1, u16::MAX) {
             Limit::Nagle
         } else if self.host_queue.as_ref().is_some_and(|queue| queue.is_throttled()) {

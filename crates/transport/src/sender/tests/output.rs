@@ -346,6 +346,16 @@ fn nagle_holds_a_short_segment_back_while_another_one_is_outstanding() {
 }
 
 #[test]
+fn the_congestion_window_counts_where_the_receive_window_is_full_too() {
+    for (cwnd, limit) in [(10, Limit::Cwnd), (11, Limit::ReceiveWindow)] {
+        let window = TransportConfig { receive_autotuning: false, receive_window: 10 * u64::from(MSS), ..config() };
+        let mut script = Scripted::new(window, cwnd, 5);
+        assert_eq!(script.write(100).len(), 10);
+        assert_eq!(script.sender.held_by(), limit, "a window of {cwnd}");
+    }
+}
+
+#[test]
 fn a_short_end_of_the_data_waits_for_the_ack_of_a_short_segment() {
     for (nodelay, at_once) in [(false, &[][..]), (true, &[1][..])] {
         let mut script = Scripted::new(TransportConfig { nodelay, ..config() }, 10, 5);
