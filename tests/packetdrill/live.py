@@ -28,6 +28,7 @@ PORT, REMOTE_PORT = 8080, 54321
 TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 OFFLOADS = 0x01 | 0x02 | 0x04 | 0x08  # checksums, TSO over IPv4 and IPv6, with ECN
+SIOCINQ, SIOCOUTQ = 0x541B, 0x5411
 VIRTIO_HEADER = 10
 ACCURATE_ECN_KINDS = (172, 174)
 FLAG_BITS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "U": 32, "E": 64, "W": 128, "A": 256}
@@ -60,6 +61,8 @@ TCP_INFO = [
         "received_e1_bytes received_e0_bytes received_ce_bytes ecn_fields",
     ),
 ]
+# Options that Python's module has no names for, and names of their values.
+OPTIONS = {"IP_MTU_DISCOVER": 10, "IP_FREEBIND": 15, "TCP_INQ": 36, "IP_PMTUDISC_DONT": 0, "IP_PMTUDISC_WANT": 1}
 Json = dict[str, Any]
 
 
@@ -71,6 +74,12 @@ def tcp_info(connection: socket.socket) -> dict[str, int]:
     info = {f"tcpi_{name}": int(value) for name, value in zip(names, values, strict=True)}
     info["tcpi_delivery_rate_app_limited"] = info["tcpi_flags"] & 1
     return info
+
+
+def number_of(word: str) -> int | None:
+    """A constant of the C library."""
+    known = getattr(socket, word, None)
+    return known if isinstance(known, int) else OPTIONS.get(word)
 
 
 def checksum(data: bytes) -> int:
@@ -134,6 +143,7 @@ class Kernel:
             if "S" in packet["flags"]:
                 self.script_isn[packet["direction"]] = packet["seq"]
         self.infos: dict[int, dict[str, int]] = {}
+        self.queued: dict[int, int] = {}
         self.problem: str | None = None
         # What the script asks for and the kernel does not have.
         self.lacks: str | None = None
@@ -327,18 +337,26 @@ class Kernel:
                 self.sockets[call["result"]] = self.connection = connection
             elif name == "setsockopt":
                 self.set_option(subject, args)
-            elif name in ("write", "send", "sendto"):
-                if call["result"] is None or call["result"] > 0:
-                    size = args[2] if call["result"] is None else call["result"]
-                    subject.setblocking(is_blocking)
-                    done = subject.send(bytes(size))
-                    if done != size:
-                        self.problem = f"{name} took {done} of {size} bytes"
+            elif call["bytes"] is not None:
+                subject.setblocking(is_blocking)
+                flags = sum(getattr(socket, flag) for flag in call["flags"])
+                done = subject.send(bytes(call["bytes"]), flags)
+                if call["result"] not in (None, done):
+                    self.problem = f"{name} took {done} of {call['bytes']} bytes"
             elif name in ("read", "recv", "recvfrom"):
                 if is_blocking:
                     subject.setblocking(True)
                 subject.recv(args[2] if isinstance(args[2], int) else 1 << 20)
-            elif name in ("close", "shutdown"):
+            elif name == "recvmsg":
+                data, _, _, _ = subject.recvmsg(call["message_bytes"], 256)
+                if call["result"] not in (None, len(data)):
+                    self.problem = f"recvmsg returned {len(data)}"
+            elif name == "ioctl":
+                raw = fcntl.ioctl(subject, SIOCINQ if args[1] in ("SIOCINQ", "FIONREAD") else SIOCOUTQ, bytes(4))
+                self.queued[call["index"]] = int.from_bytes(raw, sys.byteorder)
+            elif name == "shutdown":
+                subject.shutdown(getattr(socket, args[1]))
+            elif name == "close":
                 subject.close()
         except OSError as error:
             if call["result"] is None or call["result"] >= 0:
@@ -347,12 +365,12 @@ class Kernel:
     def set_option(self, subject: socket.socket, args: list[Any]) -> None:
         level = {"SOL_SOCKET": socket.SOL_SOCKET, "SOL_IP": socket.IPPROTO_IP, "IPPROTO_IP": socket.IPPROTO_IP}
         number = level.get(args[1], socket.IPPROTO_TCP)
-        option = getattr(socket, args[2], None)
-        if option is None:
-            self.problem = f"the socket option {args[2]}"
-            return
         value = args[3][0] if isinstance(args[3], list) else args[3]
-        subject.setsockopt(number, option, value["text"].encode() if isinstance(value, dict) else value)
+        option, value = (number_of(word) if isinstance(word, str) else word for word in (args[2], value))
+        if option is None or value is None:
+            self.problem = f"the socket option {args[2]}"
+        else:
+            subject.setsockopt(number, option, value["text"].encode() if isinstance(value, dict) else value)
 
     # The script.
 
@@ -374,6 +392,7 @@ class Kernel:
         return {
             "sent": [sent.report() for sent in self.sent],
             "infos": {str(index): info for index, info in self.infos.items()},
+            "queued": {str(index): count for index, count in self.queued.items()},
             "problem": self.problem,
             "lacks": self.lacks,
         }
@@ -403,7 +422,7 @@ class Kernel:
         if "packet" in event:
             self.inject(event["packet"])
         elif "call" in event:
-            self.call(event["call"], event["blocks"])
+            self.call(event["call"] | {"index": index}, event["blocks"])
         elif "shell" in event:
             self.shell(event["shell"])
         elif "code" in event and self.connection is not None:

@@ -10,13 +10,13 @@ pub struct Reordering {
     degree: u32,
     initial: u32,
     max: u32,
-    was_seen: bool,
+    seen: u32,
 }
 
 impl Reordering {
     /// `initial` before any reordering was seen (`tcp_reordering`), never more than `max` after (`tcp_max_reordering`).
     pub fn new(initial: u32, max: u32) -> Reordering {
-        Reordering { degree: initial, initial, max, was_seen: false }
+        Reordering { degree: initial, initial, max, seen: 0 }
     }
 
     /// The degree: the number of segments received above a missing one at which it counts as lost.
@@ -28,7 +28,12 @@ impl Reordering {
     /// Whether reordering was ever seen (`reord_seen`).
     #[inline]
     pub fn was_seen(&self) -> bool {
-        self.was_seen
+        self.seen > 0
+    }
+
+    /// How often (`tcpi_reord_seen`).
+    pub fn times_seen(&self) -> u32 {
+        self.seen
     }
 
     /// Whether the degree is above what it began with.
@@ -48,7 +53,7 @@ impl Reordering {
         if distance > self.degree {
             self.degree = distance.min(self.max);
         }
-        self.was_seen = true;
+        self.seen += 1;
     }
 
     /// Without SACK: there were more duplicate ACKs than segments that can have arrived, so all of `packets_out`, which
@@ -56,7 +61,7 @@ impl Reordering {
     /// (`tcp_check_reno_reordering`).
     pub fn check_reno(&mut self, packets_out: u32) {
         self.degree = packets_out.min(self.max);
-        self.was_seen = true;
+        self.seen += 1;
     }
 
     /// A timeout although enough segments were selectively acknowledged: the degree was too high (`tcp_enter_loss`).
@@ -78,6 +83,7 @@ mod tests {
         assert_eq!((reordering.degree(), reordering.was_seen()), (3, false));
         reordering.check_sack(10, 12);
         assert_eq!((reordering.degree(), reordering.was_seen(), reordering.has_grown()), (3, true, false));
+        assert_eq!(reordering.times_seen(), 1);
         reordering.check_sack(10, 17);
         reordering.check_sack(20, 25);
         assert_eq!((reordering.degree(), reordering.has_grown()), (7, true));

@@ -75,6 +75,8 @@ pub struct SendBuffer {
     calls: (u32, u32),
     /// Segments that the application hands over with a call, unless that is more than it does at once.
     call: u32,
+    /// Most bytes of a call.
+    largest_call: u64,
     /// Bytes of a segment that the last call has written a part of: they lie in the last buffer, and the next call adds
     /// to them.
     rest: u16,
@@ -121,6 +123,7 @@ impl SendBuffer {
             pushed: 0,
             calls: (0, 0),
             call: u32::MAX,
+            largest_call: CALL_BYTES,
             rest: 0,
             in_call: false,
             writer: Writer::Content,
@@ -171,6 +174,11 @@ impl SendBuffer {
     /// The application has `segments` more to write, and so many with each call as long as it cannot write them.
     pub fn note_call(&mut self, segments: u32) {
         self.call = segments.max(1);
+    }
+
+    /// What the application hands over with one call is at most so many bytes, 128 KiB if nobody says so.
+    pub fn set_largest_call(&mut self, bytes: u64) {
+        self.largest_call = bytes;
     }
 
     /// Whether the next buffer ends at `end`, and with PSH.
@@ -306,8 +314,8 @@ impl SendBuffer {
             self.calls = (begun, offered);
         }
         let is_endless = offered == u32::MAX;
-        let whole = (CALL_BYTES / self.mss).clamp(1, u64::from(self.call));
-        let call = if is_endless { CALL_BYTES } else { whole * self.mss };
+        let whole = (self.largest_call / self.mss).clamp(1, u64::from(self.call));
+        let call = if is_endless { self.largest_call } else { whole * self.mss };
         // In whole segments it is beyond what is written.
         let written = u64::from(begun - self.calls.0 + 1) * self.mss;
         let end = written.div_ceil(call) * call;
@@ -605,6 +613,19 @@ mod tests {
         socket.note_call(50);
         socket.note_sent(4);
         assert_eq!(socket.write(held(0, 4, 4), 100), 44, "as much as a buffer holds");
+    }
+
+    #[test]
+    fn a_call_is_as_large_as_the_application_says() {
+        let ends_of_calls = |largest: Option<u64>| {
+            let mut socket = SendBuffer::autotuned(1 << 30, 1 << 30, 1_000);
+            if let Some(bytes) = largest {
+                socket.set_largest_call(bytes);
+            }
+            socket.end_of_call(0, 400).0
+        };
+        assert_eq!(ends_of_calls(None), 131, "whole segments of 128 KiB");
+        assert_eq!(ends_of_calls(Some(300_000)), 300);
     }
 
     #[test]

@@ -5,14 +5,19 @@
 
 mod accurate;
 mod challenge;
+mod clocks;
+mod closing;
 mod connection;
 mod negotiation;
+mod writing;
 
 use crate::judge::{Host, Progress};
 use crate::script::{ByteCounters, Direction, Flags, Options, Packet, Script};
 use crate::settings::{Settings, peer_segment};
 use crate::stream::{Incoming, Stream};
 use accurate::Accurate;
+use clocks::Clocks;
+use closing::Closing;
 use connection::{Connection, milliseconds};
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
@@ -22,11 +27,15 @@ use negotiation::Reflected;
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+pub use writing::Manner;
+use writing::Writing;
 
 /// Virtual time at which scripts begin. Timestamps may lie before it.
 pub const START: Time = Time::from_nanos(1_000_000_000_000);
 /// The host's own maximum segment size: 1500 bytes less headers.
 const OWN_MSS: u32 = 1460;
+/// What segments have at least, as the host expects before the first (`TCP_MSS_DEFAULT`).
+const RCV_MSS: u32 = 536;
 /// Bytes that timestamps take of every segment.
 const TIMESTAMP_BYTES: u32 = 12;
 /// Bytes that AccECN's option takes of every segment.
@@ -35,6 +44,8 @@ const COUNTER_BYTES: u32 = 12;
 const OWN_WSCALE: u32 = 8;
 /// The window of a SYN: it is not scaled.
 const FIRST_WINDOW: u64 = 65_535;
+/// No window is larger (RFC 7323).
+const LARGEST_WINDOW: u64 = 1 << 30;
 /// First timeout of a SYN.
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -55,6 +66,31 @@ enum State {
     /// A SYN, or an answer to one, has left and is not answered.
     Opening(Box<Opening>),
     Established(Box<Connection>),
+    /// Both directions are closed, and the last ACK may have to be repeated.
+    TimeWait(Box<Connection>),
+    /// There is no connection any more.
+    Gone(Gone),
+}
+
+/// What calls of the application come to when the connection is gone: an error, which is told once.
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    error: Option<&'static str>,
+}
+
+/// How a connection ends with a packet, or a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// It does not.
+    None,
+    /// Both ends have said all.
+    Over,
+    /// As [`Ending::Over`], and the host said it first.
+    TimeWait,
+    /// The host resets the connection.
+    Reset,
+    /// The packet is answered with a reset.
+    Refused,
 }
 
 struct Opening {
@@ -111,8 +147,15 @@ pub struct Simulated {
     incoming: Incoming,
     /// Payload bytes of the other end's full segments.
     peer_segment: u32,
-    /// `TCP_NODELAY`.
+    /// `TCP_NODELAY` and `TCP_CORK`.
     nodelay: bool,
+    is_corked: bool,
+    /// The host's own maximum segment size (`TCP_MAXSEG`).
+    own_mss: u32,
+    /// `SO_RCVBUF`.
+    receive_buffer: Option<u64>,
+    /// How long what was sent may be unacknowledged, if there is a limit (`TCP_USER_TIMEOUT`).
+    user_timeout: Option<Duration>,
     /// The sequence number of its SYN in the script's numbers.
     isn: u32,
     /// Whether the application reads data as soon as it arrives.
@@ -139,9 +182,7 @@ impl Simulated {
                 _ => {}
             }
         }
-        if let Some(name) = Settings::chosen_controller(script) {
-            settings.congestion_control = name.to_owned();
-        }
+        settings.choose(script);
         let isn_of = |direction| {
             let mut packets = script.packets(direction);
             packets.find(|packet| packet.flags.has(Flags::SYN)).map_or(0, |packet| packet.seq)
@@ -153,6 +194,10 @@ impl Simulated {
             peer_segment: peer_segment(script),
             incoming,
             nodelay: false,
+            is_corked: false,
+            own_mss: OWN_MSS,
+            receive_buffer: None,
+            user_timeout: None,
             isn: isn_of(Direction::Outbound),
             reads_at_once: script.has_blocking_read(),
             now: START,
@@ -166,8 +211,8 @@ impl Simulated {
     fn next_timer(&self) -> Time {
         match &self.state {
             State::Opening(opening) => opening.due,
-            State::Established(connection) => connection.next_timer(),
-            State::Closed | State::Listening => Time::NEVER,
+            State::Established(connection) => connection.next_timer().min(connection.gives_up_at(self.user_timeout)),
+            State::Closed | State::Listening | State::TimeWait(_) | State::Gone(_) => Time::NEVER,
         }
     }
 
@@ -185,6 +230,9 @@ impl Simulated {
                 opening.due = self.now + opening.timeout;
                 let packet = negotiation::repeated(&opening.packet, opening.ecn, opening.repetitions);
                 self.emit_opening(packet);
+            }
+            State::Established(connection) if connection.gives_up_at(self.user_timeout) <= self.now => {
+                self.state = State::Gone(Gone { error: Some("ETIMEDOUT") });
             }
             State::Established(connection) => connection.on_timer(self.now, &mut self.sent),
             _ => {}
@@ -242,7 +290,7 @@ impl Simulated {
         let ecn = negotiation::granted(self.settings.ecn, syn.flags);
         let peer = Peer { ecn, ..self.peer(syn) };
         let options = Options {
-            mss: Some(OWN_MSS),
+            mss: Some(self.own_mss),
             wscale: peer.wscale.map(|_| OWN_WSCALE),
             sack_ok: peer.sack,
             timestamp: peer.clock.map(|(val, _)| (0, val)),
@@ -308,7 +356,7 @@ impl Simulated {
         let timestamps = peer.clock.is_some();
         let counts = peer.ecn == EcnUse::Accurate && peer.reflected.saw_option && settings.ecn_option;
         let options = if timestamps { TIMESTAMP_BYTES } else { 0 } + if counts { COUNTER_BYTES } else { 0 };
-        let mss = peer.mss.min(OWN_MSS).saturating_sub(options).max(1);
+        let mss = peer.mss.min(self.own_mss).saturating_sub(options).max(1);
         let base = TransportConfig { timestamps, sack: peer.sack, ecn: peer.ecn, ..settings.config.clone() };
         let sending = TransportConfig {
             mss,
@@ -319,7 +367,9 @@ impl Simulated {
         };
         let receiving = TransportConfig {
             mss: self.peer_segment,
-            receive_autotuning: true,
+            // What `SO_RCVBUF` has room for is the host's to judge, in bytes.
+            receive_autotuning: self.receive_buffer.is_none(),
+            receive_window: if self.receive_buffer.is_some() { LARGEST_WINDOW } else { base.receive_window },
             ack_pushes: base.ack_pushes && self.reads_at_once,
             ..base
         };
@@ -345,6 +395,8 @@ impl Simulated {
         let rtt = self.now.since(self.echo_of(answer).unwrap_or(opening.sent_at));
         let way_back = self.now.since(peer.left_at(self.now, answer));
         let handshake = Handshake { retries: opening.repetitions, way_back, ..Handshake::symmetric(rtt) };
+        sender.set_nodelay(self.nodelay);
+        sender.set_largest_call(u64::MAX >> 1);
         sender.establish(self.now, handshake);
         receiver.set_handshake(rtt);
         receiver.accept(self.now);
@@ -359,9 +411,13 @@ impl Simulated {
             accurate,
             timestamps,
             mss: u64::from(mss),
-            nodelay: self.nodelay,
-            held: 0,
-            short_end: 0,
+            peer_segment: self.peer_segment,
+            rcv_mss: RCV_MSS.min(self.peer_segment),
+            own_mss: self.own_mss,
+            receive_buffer: self.receive_buffer,
+            closing: Closing::none(),
+            clocks: Clocks::new(self.now),
+            writing: Writing::new(self.is_corked),
             echoes: false,
             arrived: HashSet::new(),
             dsack: settings.config.dsack,
@@ -373,12 +429,48 @@ impl Simulated {
             last_window: window.unwrap_or(peer.window),
             read: 0,
             retransmitted_bytes: 0,
+            first_retransmission: None,
             sent_bytes: 0,
             invalid_ratelimit: settings.invalid_ratelimit,
             challenged_at: None,
             peer,
         }));
         Ok(())
+    }
+
+    /// The other end resets the connection.
+    fn receive_reset(&mut self) -> Result<(), String> {
+        self.state = match std::mem::replace(&mut self.state, State::Closed) {
+            State::Established(connection) => {
+                let error = if connection.has_ended() { "EPIPE" } else { "ECONNRESET" };
+                State::Gone(Gone { error: Some(error) })
+            }
+            gone @ State::Gone(_) => gone,
+            State::TimeWait(_) => State::Gone(Gone { error: None }),
+            State::Opening(_) | State::Closed | State::Listening => {
+                return Err("a packet with RST before the connection is established".to_owned());
+            }
+        };
+        Ok(())
+    }
+
+    /// Answers a packet that belongs to no connection (`tcp_v4_send_reset`).
+    fn refuse(&mut self, packet: &Packet) {
+        let (flags, seq, ack) = match packet.ack.filter(|_| packet.flags.has(Flags::ACK)) {
+            Some(ack) => (Flags::RST, ack, None),
+            None => (Flags::RST | Flags::ACK, 0, Some(packet.seq.wrapping_add(packet.space()))),
+        };
+        let packet = Packet {
+            direction: Direction::Outbound,
+            ecn: Some(Ecn::NotEct),
+            flags,
+            seq,
+            len: 0,
+            ack,
+            window: None,
+            options: Some(Options::default()),
+        };
+        self.sent.push_back(Emitted { at: self.now, packet, stamp: self.now });
     }
 
     /// The instant that a packet's echo of a timestamp stands for.
@@ -426,13 +518,13 @@ impl Host for Simulated {
         match &self.state {
             State::Closed | State::Listening => Progress::Closed,
             State::Opening(_) => Progress::Opening,
-            State::Established(_) => Progress::Established,
+            State::Established(_) | State::TimeWait(_) | State::Gone(_) => Progress::Established,
         }
     }
 
     fn info(&self, name: &str) -> Option<i64> {
         match &self.state {
-            State::Established(connection) => connection.info(name),
+            State::Established(connection) | State::TimeWait(connection) => connection.info(self.now, name),
             _ => None,
         }
     }
@@ -456,7 +548,7 @@ impl Host for Simulated {
 
     fn connect(&mut self) {
         let options = Options {
-            mss: Some(OWN_MSS),
+            mss: Some(self.own_mss),
             wscale: self.settings.window_scaling.then_some(OWN_WSCALE),
             sack_ok: self.settings.config.sack,
             timestamp: self.settings.timestamps.then_some((0, 0)),
@@ -476,10 +568,15 @@ impl Host for Simulated {
             connection.challenge(self.now, packet, &mut self.sent);
             return Ok(());
         }
-        for (flag, name) in [(Flags::RST, "RST"), (Flags::FIN, "FIN"), (Flags::URG, "URG")] {
-            if packet.flags.has(flag) {
-                return Err(format!("a packet with {name}"));
-            }
+        let means_something = packet.flags.has(Flags::ACK | Flags::RST | Flags::SYN);
+        if !means_something && matches!(self.state, State::Established(_)) {
+            return Ok(());
+        }
+        if packet.flags.has(Flags::URG) {
+            return Err("a packet with URG".to_owned());
+        }
+        if packet.flags.has(Flags::RST) {
+            return self.receive_reset();
         }
         let is_syn = packet.flags.has(Flags::SYN);
         match std::mem::replace(&mut self.state, State::Closed) {
@@ -487,8 +584,25 @@ impl Host for Simulated {
             State::Opening(opening) => self.answered(*opening, packet)?,
             State::Established(mut connection) => {
                 let echo = self.echo_of(packet);
-                connection.receive(self.now, packet, echo, &mut self.sent);
-                self.state = State::Established(connection);
+                match connection.receive(self.now, packet, echo, &mut self.sent) {
+                    Ending::None => self.state = State::Established(connection),
+                    Ending::TimeWait => self.state = State::TimeWait(connection),
+                    Ending::Over | Ending::Reset => self.state = State::Gone(Gone { error: None }),
+                    Ending::Refused => {
+                        self.state = State::Gone(Gone { error: None });
+                        self.refuse(packet);
+                    }
+                }
+            }
+            State::TimeWait(mut connection) => {
+                if packet.space() > 0 {
+                    connection.acknowledge_all(self.now, &mut self.sent);
+                }
+                self.state = State::TimeWait(connection);
+            }
+            State::Gone(gone) => {
+                self.state = State::Gone(gone);
+                self.refuse(packet);
             }
             State::Listening | State::Closed => return Err("a packet without a connection".to_owned()),
         }
@@ -497,24 +611,95 @@ impl Host for Simulated {
 
     fn set_nodelay(&mut self, nodelay: bool) {
         self.nodelay = nodelay;
+        if let State::Established(connection) = &mut self.state {
+            connection.sender.set_nodelay(nodelay);
+            if nodelay {
+                connection.release(self.now);
+                connection.transmit(self.now, &mut self.sent);
+            }
+        }
     }
 
-    fn write(&mut self, bytes: u64) -> Result<(), String> {
-        let State::Established(connection) = &mut self.state else {
-            return Err("a write before the connection is established".to_owned());
-        };
-        connection.set_nodelay(self.nodelay);
-        connection.write(self.now, bytes);
-        connection.transmit(self.now, &mut self.sent);
+    fn set_max_segment(&mut self, bytes: u32) -> Result<(), String> {
+        if self.progress() > Progress::Closed {
+            return Err("TCP_MAXSEG during a connection".to_owned());
+        }
+        self.own_mss = self.own_mss.min(bytes);
         Ok(())
     }
 
-    fn read(&mut self, most: u64) -> Option<u64> {
-        let State::Established(connection) = &mut self.state else { return Some(0) };
-        let there = connection.incoming.byte(connection.last_delivered()) - connection.read;
-        let read = there.min(most);
-        connection.read += read;
-        Some(read)
+    fn set_receive_buffer(&mut self, bytes: u64) {
+        self.receive_buffer = Some(bytes);
+        if let State::Established(connection) = &mut self.state {
+            connection.receive_buffer = Some(bytes);
+        }
+    }
+
+    fn set_user_timeout(&mut self, timeout: Duration) {
+        self.user_timeout = (timeout > Duration::ZERO).then_some(timeout);
+    }
+
+    fn set_cork(&mut self, is_corked: bool) {
+        self.is_corked = is_corked;
+        if let State::Established(connection) = &mut self.state {
+            connection.cork(self.now, is_corked, &mut self.sent);
+        }
+    }
+
+    fn write(&mut self, bytes: u64, manner: Manner) -> Result<(), String> {
+        let State::Established(connection) = &mut self.state else {
+            return Err("a write before the connection is established".to_owned());
+        };
+        connection.write(self.now, bytes, manner, &mut self.sent);
+        Ok(())
+    }
+
+    fn refuses_writes(&mut self) -> Option<&'static str> {
+        match &mut self.state {
+            State::Established(connection) => connection.closing.own().map(|_| "EPIPE"),
+            State::Gone(gone) => Some(gone.error.take().unwrap_or("EPIPE")),
+            State::TimeWait(_) => Some("EPIPE"),
+            State::Closed | State::Listening | State::Opening(_) => None,
+        }
+    }
+
+    fn read(&mut self, most: u64) -> Option<Result<u64, &'static str>> {
+        match &mut self.state {
+            State::Established(connection) | State::TimeWait(connection) => Some(connection.read(most)),
+            State::Gone(gone) => Some(gone.error.take().map_or(Ok(0), Err)),
+            State::Closed | State::Listening | State::Opening(_) => None,
+        }
+    }
+
+    fn queued(&self, incoming: bool) -> Option<u64> {
+        match &self.state {
+            State::Established(connection) | State::TimeWait(connection) if incoming => Some(connection.unread()),
+            State::Established(connection) | State::TimeWait(connection) => Some(connection.unacknowledged()),
+            State::Gone(_) => Some(0),
+            State::Closed | State::Listening | State::Opening(_) => None,
+        }
+    }
+
+    fn shut_down(&mut self, reads: bool, writes: bool) {
+        if let State::Established(connection) = &mut self.state {
+            if reads {
+                connection.end_reading();
+            }
+            if writes {
+                connection.end_writing(self.now, &mut self.sent);
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if let State::Opening(_) = &self.state {
+            self.state = State::Gone(Gone { error: None });
+        }
+        if let State::Established(connection) = &mut self.state
+            && connection.close(self.now, &mut self.sent) == Ending::Reset
+        {
+            self.state = State::Gone(Gone { error: None });
+        }
     }
 }
 

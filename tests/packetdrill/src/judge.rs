@@ -1,18 +1,16 @@
 //! Runs a script on a [`Host`] and judges what the host does.
 
 use crate::code::{Code, Trouble, Value, constant};
-use crate::host::{Emitted, START, Simulated};
-use crate::script::{
-    Call, Direction, Event, Flags, Moment, Options, Packet, Place, Script, What, When, ecn_name, seconds,
-};
+use crate::host::{Emitted, Manner, START, Simulated};
+use crate::script::{Direction, Event, Flags, Moment, Options, Packet, Place, Script, What, When, ecn_name, seconds};
 use dumbbell_units::{Duration, Time};
 use std::collections::BTreeSet;
 use std::fmt;
 
 /// How early or late a packet may be where the script does not say (`--tolerance_usecs`).
 const TOLERANCE: Duration = Duration::from_millis(4);
-/// Bytes of a write at most.
-const LARGEST_WRITE: u64 = 1 << 28;
+/// How long a packet takes into the host. Nothing arrives on the microsecond at a real one, whose rules compare times.
+const WAY_IN: Duration = Duration::from_micros(10);
 /// How long a packet at any time (`*`) is waited for: longer than the longest retransmission timeout.
 const PATIENCE: Duration = Duration::from_secs(150);
 
@@ -74,10 +72,26 @@ pub trait Host {
     fn connect(&mut self);
     /// `TCP_NODELAY`.
     fn set_nodelay(&mut self, nodelay: bool);
+    /// `TCP_MAXSEG`; the reason if it is not modelled.
+    fn set_max_segment(&mut self, bytes: u32) -> Result<(), String>;
+    /// `SO_RCVBUF`.
+    fn set_receive_buffer(&mut self, bytes: u64);
+    /// `TCP_USER_TIMEOUT`; zero is none.
+    fn set_user_timeout(&mut self, timeout: Duration);
+    /// `TCP_CORK`.
+    fn set_cork(&mut self, is_corked: bool);
     /// `write`; the reason if it is not modelled.
-    fn write(&mut self, bytes: u64) -> Result<(), String>;
-    /// `read` of up to `most` bytes: how many there are; `None` where nobody knows.
-    fn read(&mut self, most: u64) -> Option<u64>;
+    fn write(&mut self, bytes: u64, manner: Manner) -> Result<(), String>;
+    /// The error of a `write` now, if there is one.
+    fn refuses_writes(&mut self) -> Option<&'static str>;
+    /// `read` of up to `most` bytes: how many there are, or the error; `None` where nobody knows.
+    fn read(&mut self, most: u64) -> Option<Result<u64, &'static str>>;
+    /// `ioctl`: bytes that wait for the application, or for the other end's ACK; `None` where nobody knows.
+    fn queued(&self, incoming: bool) -> Option<u64>;
+    /// `shutdown` of one direction or of both.
+    fn shut_down(&mut self, reads: bool, writes: bool);
+    /// `close`.
+    fn close(&mut self);
 }
 
 /// How far a connection is.
@@ -92,7 +106,7 @@ pub enum Progress {
 }
 
 /// Why a run ends before the script does.
-enum End {
+pub(crate) enum End {
     Different(Difference),
     Foreign(Place, String),
 }
@@ -107,21 +121,7 @@ pub fn run(script: &Script) -> Verdict {
 
 /// Runs a script on a host.
 pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
-    let tolerance = script.tolerance().unwrap_or(TOLERANCE);
-    let mut run = Run {
-        host,
-        code: Code::default(),
-        tolerance,
-        last: START,
-        listener: None,
-        connection: None,
-        judged: 0,
-        receives: script.packets(Direction::Inbound).any(|packet| packet.len > 0),
-        write_ends: BTreeSet::new(),
-        write_seq: script.first_seq(Direction::Outbound),
-        divided_at: None,
-        first_part_only: if script.counts_marks() { Flags::NONE } else { Flags::CWR },
-    };
+    let mut run = Run::new(script, host);
     for (index, event) in script.events.iter().enumerate() {
         run.host.begin_event(index);
         match run.event(event) {
@@ -138,23 +138,22 @@ pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
     Verdict::Holds
 }
 
-struct Run<H> {
-    host: H,
+/// A script on its way.
+pub(crate) struct Run<H> {
+    pub(crate) host: H,
     code: Code,
     tolerance: Duration,
     /// The time of the event before, from which relative times count.
     last: Time,
     /// File descriptors of the script.
-    listener: Option<i64>,
-    connection: Option<i64>,
+    pub(crate) listener: Option<i64>,
+    pub(crate) connection: Option<i64>,
     /// Expectations of an established connection that were met.
-    judged: u32,
-    /// The script sends data to the host.
-    receives: bool,
+    pub(crate) judged: u32,
     /// Where writes of the application have ended.
-    write_ends: BTreeSet<u32>,
+    pub(crate) write_ends: BTreeSet<u32>,
     /// Where the next one begins.
-    write_seq: u32,
+    pub(crate) write_seq: u32,
     /// Where a burst goes on that an expectation took the beginning of.
     divided_at: Option<u32>,
     /// Flags that only the first segment of a burst has.
@@ -162,6 +161,22 @@ struct Run<H> {
 }
 
 impl<H: Host> Run<H> {
+    pub(crate) fn new(script: &Script, host: H) -> Run<H> {
+        Run {
+            host,
+            code: Code::default(),
+            tolerance: script.tolerance().unwrap_or(TOLERANCE),
+            last: START,
+            listener: None,
+            connection: None,
+            judged: 0,
+            write_ends: BTreeSet::new(),
+            write_seq: script.first_seq(Direction::Outbound),
+            divided_at: None,
+            first_part_only: if script.counts_marks() { Flags::NONE } else { Flags::CWR },
+        }
+    }
+
     fn time(&self, moment: Moment) -> Time {
         if moment.is_relative { self.last + moment.span } else { START + moment.span }
     }
@@ -176,7 +191,8 @@ impl<H: Host> Run<H> {
             When::At(moment) | When::Between(moment, _) => self.time(moment),
             When::Any => self.host.now(),
         };
-        self.host.run_until(time);
+        let way = if matches!(event.what, What::Packet(_)) { WAY_IN } else { Duration::ZERO };
+        self.host.run_until(time + way);
         self.last = time;
         let foreign = |reason| End::Foreign(event.place, reason);
         match &event.what {
@@ -253,7 +269,7 @@ impl<H: Host> Run<H> {
                 return Err(self.different(event, expected, format!("it at {}: {what}", seconds(START, at))));
             }
             if !is_part {
-                self.judged += u32::from(is_judged);
+                self.judged += u32::from(is_judged || !got.flags.has(Flags::SYN));
                 // Relative times count from when the packet was there.
                 self.last = self.last.max(at);
                 self.host.run_until(at);
@@ -275,114 +291,6 @@ impl<H: Host> Run<H> {
         };
         let expected = format!("`{expected}` {when}");
         End::Different(Difference { place: event.place, expected, got })
-    }
-
-    fn call(&mut self, event: &Event, call: &Call) -> Result<(), End> {
-        let foreign = |reason: String| Err(End::Foreign(event.place, reason));
-        let word = |index: usize| call.args.get(index).and_then(crate::script::Arg::word).unwrap_or_default();
-        let number = |index: usize| call.args.get(index).and_then(crate::script::Arg::int);
-        let is_refused = call.result.is_some_and(|result| result < 0);
-        if self.connection.is_some() && number(0).is_some() && !self.is_known(number(0)) {
-            return foreign(format!("`{}` on another socket", call.name));
-        }
-        match call.name.as_str() {
-            "socket" => match (word(0), word(1)) {
-                ("AF_INET6", _) => foreign("IPv6".to_owned()),
-                (_, kind) if !kind.starts_with("SOCK_STREAM") => foreign(format!("`{kind}` sockets")),
-                _ if self.listener.is_some() => foreign("a second socket".to_owned()),
-                _ => {
-                    self.listener = call.result;
-                    Ok(())
-                }
-            },
-            "bind" | "fcntl" | "poll" | "epoll_create" | "epoll_ctl" | "epoll_wait" | "getsockname" | "getpeername" => {
-                Ok(())
-            }
-            "listen" => {
-                self.host.listen();
-                Ok(())
-            }
-            "connect" if self.host.progress() > Progress::Closed => Ok(()),
-            "connect" => {
-                self.connection = number(0);
-                self.host.connect();
-                Ok(())
-            }
-            "accept" | "accept4" if is_refused => foreign("`accept` without a connection".to_owned()),
-            "accept" | "accept4" => {
-                if self.connection.is_some() {
-                    return foreign("a second connection".to_owned());
-                }
-                self.connection = call.result;
-                Ok(())
-            }
-            "setsockopt" => self.set_option(event, call),
-            "getsockopt" => Ok(()),
-            "write" | "send" | "sendto" => self.write(call, word(3), number(2)).or_else(foreign),
-            "read" | "recv" | "recvfrom" => {
-                if call.name != "read" && !["", "MSG_DONTWAIT"].contains(&word(3)) {
-                    return foreign(format!("`{}` with {}", call.name, word(3)));
-                }
-                self.read(event, call, number(2))
-            }
-            "close" | "shutdown" => foreign(format!("`{}`", call.name)),
-            name => foreign(format!("`{name}`")),
-        }
-    }
-
-    fn is_known(&self, descriptor: Option<i64>) -> bool {
-        descriptor.is_none() || [self.listener, self.connection].contains(&descriptor)
-    }
-
-    /// The application writes; the reason if it does so in a way that is not modelled.
-    fn write(&mut self, call: &Call, flags: &str, size: Option<i64>) -> Result<(), String> {
-        if !["", "MSG_DONTWAIT", "MSG_NOSIGNAL"].contains(&flags) {
-            return Err(format!("`{}` with {flags}", call.name));
-        }
-        match call.result.or(size).and_then(|bytes| u64::try_from(bytes).ok()) {
-            Some(bytes) if bytes > LARGEST_WRITE => Err(format!("a write of {bytes} bytes")),
-            Some(bytes) if bytes > 0 => {
-                self.write_seq = self.write_seq.wrapping_add(bytes as u32);
-                self.write_ends.insert(self.write_seq);
-                self.host.write(bytes)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn read(&mut self, event: &Event, call: &Call, most: Option<i64>) -> Result<(), End> {
-        if event.until.is_some() {
-            // It waits for data that a later event brings.
-            return Ok(());
-        }
-        let most = most.and_then(|most| u64::try_from(most).ok()).unwrap_or(u64::MAX);
-        let Some(got) = self.host.read(most).map(|got| got as i64) else { return Ok(()) };
-        match call.result {
-            Some(0) => Err(End::Foreign(event.place, "the end of the other end's data".to_owned())),
-            Some(result) if result > 0 && result != got => Err(End::Different(Difference {
-                place: event.place,
-                expected: format!("`{}` to return {result}", call.name),
-                got: got.to_string(),
-            })),
-            _ => Ok(()),
-        }
-    }
-
-    fn set_option(&mut self, event: &Event, call: &Call) -> Result<(), End> {
-        let option = call.args.get(2).and_then(crate::script::Arg::word).unwrap_or_default();
-        let value = call.args.get(3).and_then(crate::script::Arg::int);
-        match (option, value) {
-            ("TCP_NODELAY", value) => self.host.set_nodelay(value != Some(0)),
-            (
-                "SO_REUSEADDR" | "SO_REUSEPORT" | "TCP_CONGESTION" | "SO_SNDBUF" | "SO_SNDTIMEO" | "SO_RCVTIMEO"
-                | "TCP_NOTSENT_LOWAT" | "IP_MTU_DISCOVER" | "SO_KEEPALIVE" | "TCP_SYNCNT" | "SO_PRIORITY" | "SO_MARK",
-                _,
-            ) => {}
-            // It matters to those who receive.
-            ("SO_RCVBUF", _) if !self.receives => {}
-            _ => return Err(End::Foreign(event.place, format!("the socket option `{option}`"))),
-        }
-        Ok(())
     }
 }
 

@@ -40,6 +40,7 @@
     reason = "the numbers of a script are those of TCP's header fields and of a short run"
 )]
 
+mod calls;
 mod code;
 mod host;
 mod judge;

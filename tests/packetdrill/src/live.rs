@@ -1,7 +1,7 @@
 //! The kernel of this machine as a host: `live.py` runs a script on it and reports every packet and every
 //! `struct tcp_info`, and the same judge that judges the endpoints judges the report.
 
-use crate::host::{Emitted, START};
+use crate::host::{Emitted, Manner, START};
 use crate::judge::{Host, Progress, Verdict, run_on};
 use crate::script::{
     Arg, ByteCounters, Direction, Event, Flags, Moment, Options, Packet, Script, What, When, ecn_name,
@@ -96,7 +96,12 @@ fn event_to_json(event: &Event) -> Value {
         What::Packet(packet) => ("packet", packet_to_json(packet)),
         What::Call(call) => {
             let args: Vec<Value> = call.args.iter().map(arg_to_json).collect();
-            ("call", json!({ "name": call.name, "args": args, "result": call.result }))
+            let (bytes, flags) = (call.bytes_offered(), call.message_flags().collect::<Vec<_>>());
+            let call = json!({
+                "name": call.name, "args": args, "result": call.result,
+                "bytes": bytes, "flags": flags, "message_bytes": call.bytes_of_message(),
+            });
+            ("call", call)
         }
         What::Foreign(what) => ("foreign", json!(what)),
     };
@@ -144,6 +149,8 @@ fn packet_to_json(packet: &Packet) -> Value {
 struct Recorded {
     sent: VecDeque<Emitted>,
     infos: Value,
+    /// What `ioctl` told.
+    queued: Value,
     event: String,
     now: Time,
     has_sent_data: bool,
@@ -152,7 +159,8 @@ struct Recorded {
 impl Recorded {
     fn read(report: &Value) -> Option<Recorded> {
         let sent = report["sent"].as_array()?.iter().map(emitted).collect::<Option<_>>()?;
-        Some(Recorded { sent, infos: report["infos"].clone(), event: String::new(), now: START, has_sent_data: false })
+        let (infos, queued) = (report["infos"].clone(), report["queued"].clone());
+        Some(Recorded { sent, infos, queued, event: String::new(), now: START, has_sent_data: false })
     }
 }
 
@@ -245,11 +253,33 @@ impl Host for Recorded {
 
     fn set_nodelay(&mut self, _nodelay: bool) {}
 
-    fn write(&mut self, _bytes: u64) -> Result<(), String> {
+    fn set_max_segment(&mut self, _bytes: u32) -> Result<(), String> {
         Ok(())
     }
 
-    fn read(&mut self, _most: u64) -> Option<u64> {
+    fn set_receive_buffer(&mut self, _bytes: u64) {}
+
+    fn set_user_timeout(&mut self, _timeout: Duration) {}
+
+    fn set_cork(&mut self, _is_corked: bool) {}
+
+    fn write(&mut self, _bytes: u64, _manner: Manner) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn refuses_writes(&mut self) -> Option<&'static str> {
         None
     }
+
+    fn read(&mut self, _most: u64) -> Option<Result<u64, &'static str>> {
+        None
+    }
+
+    fn queued(&self, _incoming: bool) -> Option<u64> {
+        self.queued[&self.event].as_u64()
+    }
+
+    fn shut_down(&mut self, _reads: bool, _writes: bool) {}
+
+    fn close(&mut self) {}
 }

@@ -4,7 +4,7 @@
 //! A script whose outcome hangs on the phase of the timers' clock says nothing: it is drawn with ticks of 4 ms and kept
 //! only if it also holds with ticks of 1 ms and of 10 ms.
 
-use crate::host::{Emitted, START, Simulated};
+use crate::host::{Emitted, Manner, START, Simulated};
 use crate::judge::{Host, Verdict, run};
 use crate::parse::parse;
 use crate::script::{Flags, Packet, Script, What, ecn_name};
@@ -291,7 +291,7 @@ impl Play {
             Stimulus::Write(segments) => {
                 let bytes = segments * SEGMENT;
                 self.line(time, &format!("write(4, ..., {bytes}) = {bytes}"));
-                self.host.write(u64::from(bytes)).ok()
+                self.host.write(u64::from(bytes), Manner::default()).ok()
             }
             Stimulus::Arrival { segment, stamp, is_marked } => {
                 let is_next = segment == self.receiver.next;

@@ -68,8 +68,24 @@ impl Script {
 
     /// Whether a reader waits for data.
     pub fn has_blocking_read(&self) -> bool {
-        self.events.iter().any(|event| {
-            event.until.is_some() && matches!(&event.what, What::Call(call) if ["read", "recv"].contains(&&*call.name))
+        self.blocking_calls().any(|call| ["read", "recv"].contains(&&*call.name))
+    }
+
+    /// Whether a writer waits for room in the send buffer.
+    pub fn has_blocking_write(&self) -> bool {
+        self.blocking_calls().any(|call| call.bytes_offered().is_some())
+    }
+
+    fn blocking_calls(&self) -> impl Iterator<Item = &Call> {
+        let blocking = self.events.iter().filter(|event| event.until.is_some());
+        blocking.filter_map(|event| if let What::Call(call) = &event.what { Some(call) } else { None })
+    }
+
+    /// What the socket options of this name are set to at any time.
+    pub fn options_set<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Arg> {
+        self.events.iter().filter_map(move |event| match &event.what {
+            What::Call(call) if call.name == "setsockopt" && call.word(2) == name => call.args.get(3),
+            _ => None,
         })
     }
 }
@@ -150,6 +166,13 @@ pub struct Packet {
     pub window: Option<u32>,
     /// Options; `None` for `<...>`, which is: any.
     pub options: Option<Options>,
+}
+
+impl Packet {
+    /// Sequence numbers that its data and its FIN take.
+    pub fn space(&self) -> u32 {
+        self.len + u32::from(self.flags.has(Flags::FIN))
+    }
 }
 
 /// Flags of a TCP header.
@@ -368,6 +391,46 @@ pub struct Call {
     pub errno: Option<String>,
 }
 
+impl Call {
+    fn arg(&self, index: usize) -> Option<&Arg> {
+        self.args.get(index)
+    }
+
+    /// Constants at a place among the arguments.
+    pub fn word(&self, index: usize) -> &str {
+        self.arg(index).and_then(Arg::word).unwrap_or_default()
+    }
+
+    /// The number at a place among the arguments.
+    pub fn int(&self, index: usize) -> Option<i64> {
+        self.arg(index).and_then(Arg::int)
+    }
+
+    /// How many bytes it has for the connection, if it is a call that writes.
+    pub fn bytes_offered(&self) -> Option<u64> {
+        let size = match self.name.as_str() {
+            "write" | "send" | "sendto" => self.int(2),
+            "sendfile" => self.int(3),
+            "sendmsg" | "writev" => self.arg(1).map(Arg::vector_bytes),
+            _ => return None,
+        };
+        Some(size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0))
+    }
+
+    /// Bytes of the buffers of a `struct msghdr`.
+    pub fn bytes_of_message(&self) -> Option<u64> {
+        self.arg(1).and_then(|message| u64::try_from(message.vector_bytes()).ok())
+    }
+
+    /// The flags (`MSG_MORE`) of a call that writes or reads.
+    pub fn message_flags(&self) -> impl Iterator<Item = &str> {
+        let at = if self.name == "sendmsg" || self.name == "recvmsg" { 2 } else { 3 };
+        let is_message = matches!(&*self.name, "send" | "sendto" | "sendmsg" | "recv" | "recvfrom" | "recvmsg");
+        let words = if is_message { self.word(at) } else { "" };
+        words.split('|').filter(|flag| flag.starts_with("MSG_"))
+    }
+}
+
 /// An argument of a system call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arg {
@@ -392,6 +455,20 @@ impl Arg {
             Arg::Int(value) => Some(*value),
             Arg::List(items) if items.len() == 1 => items[0].int(),
             _ => None,
+        }
+    }
+
+    /// Bytes of the buffers of `struct iovec`, or of a `struct msghdr` with such: `[{..., 1000}, {..., 500}]`.
+    fn vector_bytes(&self) -> i64 {
+        match self {
+            Arg::List(items) => items.iter().map(Arg::vector_bytes).sum(),
+            Arg::Struct(text) => {
+                let buffers = text.split_once("msg_iov").map_or(text.as_str(), |(_, buffers)| buffers);
+                let buffers = buffers.split("msg_control").next().unwrap_or_default();
+                let sizes = buffers.split("...,").skip(1).filter_map(|rest| rest.split(['}', ',']).next());
+                sizes.filter_map(|size| size.trim().parse::<i64>().ok()).sum()
+            }
+            _ => 0,
         }
     }
 

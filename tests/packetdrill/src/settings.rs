@@ -1,8 +1,8 @@
 //! What a script's commands and options set: kernel parameters become those of the endpoints.
 
-use crate::script::{Arg, Direction, Script, What};
+use crate::script::{Arg, Direction, Script};
 use dumbbell_transport::{Pacing, SendBufferSize, TransportConfig};
-use dumbbell_units::Duration;
+use dumbbell_units::{Bytes, Duration};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -70,7 +70,8 @@ impl Settings {
         let Some((&program, args)) = words.split_first() else { return Ok(()) };
         let name = program.rsplit('/').next().unwrap_or(program);
         match name {
-            "true" | "sync" => Ok(()),
+            // Files for the application to send.
+            "true" | "sync" | "rm" | "dd" | "fallocate" | "truncate" => Ok(()),
             "nstat" if command == "nstat -n" => Ok(()),
             // Which segments share a buffer is not judged.
             "ethtool" if args.first() == Some(&"-K") => Ok(()),
@@ -131,7 +132,12 @@ impl Settings {
         }
         let key = key.trim_matches(['"', '\'']).trim_start_matches("/proc/sys/").replace('/', ".");
         let Some(name) = key.strip_prefix("net.ipv4.") else {
-            return if key.starts_with("net.core.") { Ok(()) } else { Err(format!("`{key}`")) };
+            // What other protocols do.
+            return if ["net.core.", "net.mptcp."].iter().any(|other| key.starts_with(other)) {
+                Ok(())
+            } else {
+                Err(format!("`{key}`"))
+            };
         };
         let refuse = || Err(format!("{name} = {value}"));
         let number = value.parse::<i64>().ok();
@@ -226,7 +232,10 @@ impl Settings {
     fn send_buffer(&mut self, value: &str) -> Result<(), String> {
         let sizes: Vec<u64> = value.split_whitespace().map_while(product).collect();
         let [_, initial, largest] = sizes[..] else { return Err(format!("tcp_wmem = {value}")) };
-        self.config.send_buffer = SendBufferSize::Autotuning;
+        // A size that the application has chosen stays (`SOCK_SNDBUF_LOCK`).
+        if self.config.send_buffer == SendBufferSize::Unlimited {
+            self.config.send_buffer = SendBufferSize::Autotuning;
+        }
         self.config.send_buffer_initial = initial;
         self.config.send_buffer_max = largest;
         Ok(())
@@ -258,20 +267,17 @@ impl Settings {
         Ok(())
     }
 
-    /// The controller that a socket option of the script chooses at any time. The endpoints have it from their
-    /// beginning.
-    pub fn chosen_controller(script: &Script) -> Option<&str> {
-        script.events.iter().find_map(|event| match &event.what {
-            What::Call(call) if call.name == "setsockopt" && call.args.get(2) == Some(&congestion()) => {
-                call.args.get(3).and_then(Arg::text)
-            }
-            _ => None,
-        })
+    /// What socket options of the script choose at any time, and endpoints have from their beginning: the controller,
+    /// and the send buffer that a writer waits for. The results of other writers say what there was room for.
+    pub fn choose(&mut self, script: &Script) {
+        if let Some(name) = script.options_set("TCP_CONGESTION").find_map(Arg::text) {
+            self.congestion_control = name.to_owned();
+        }
+        let size = script.options_set("SO_SNDBUF").find_map(Arg::int).and_then(|bytes| u64::try_from(bytes).ok());
+        if let Some(bytes) = size.filter(|_| script.has_blocking_write()) {
+            self.config.send_buffer = SendBufferSize::Fixed(Bytes::new(bytes));
+        }
     }
-}
-
-fn congestion() -> Arg {
-    Arg::Word("TCP_CONGESTION".to_owned())
 }
 
 /// Payload bytes of a full segment of the script's peer: of its longest packet that fits a frame.

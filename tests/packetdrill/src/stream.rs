@@ -80,6 +80,17 @@ impl Stream {
         }
     }
 
+    /// Appends the byte of a FIN: to the last segment if it is not among the first `sent`; whether it is one of its own.
+    pub fn finish(&mut self, sent: u64) -> bool {
+        let end = self.end() + 1;
+        let is_alone = self.segments() as u64 <= sent;
+        if !is_alone {
+            self.bounds.pop();
+        }
+        self.bounds.push(end);
+        is_alone
+    }
+
     /// Appends `bytes` in segments of `segment` bytes, of which the first `sent` have left, so that the last one takes
     /// no more. Returns how many segments were added, and the length of the last one.
     pub fn write(&mut self, bytes: u64, segment: u64, sent: u64) -> (u32, u64) {
@@ -102,10 +113,10 @@ impl Incoming {
     /// What arrives in a script.
     pub fn of(script: &Script) -> Incoming {
         let begins = script.first_seq(Direction::Inbound);
-        let packets = script.packets(Direction::Inbound).filter(|packet| packet.len > 0);
+        let packets = script.packets(Direction::Inbound).filter(|packet| packet.space() > 0);
         let ranges = packets.map(|packet| {
             let start = u64::from(packet.seq.wrapping_sub(begins));
-            start..start + u64::from(packet.len)
+            start..start + u64::from(packet.space())
         });
         Incoming(ranges.filter(|range| range.end < u64::from(u32::MAX / 2)).collect())
     }

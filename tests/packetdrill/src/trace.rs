@@ -1,9 +1,9 @@
 //! What a host does under a script, for those who write one.
 
 use crate::host::{Emitted, START, Simulated};
-use crate::judge::Host;
+use crate::judge::{End, Host, Run};
 use crate::live::recorded;
-use crate::script::{Direction, Moment, Script, What, When, seconds};
+use crate::script::{Direction, Event, Moment, Script, What, When, seconds};
 use crate::suite::Subject;
 use dumbbell_units::{Duration, Time};
 use std::fmt::Write;
@@ -34,71 +34,64 @@ pub fn trace(script: &Script, subject: Subject) -> Result<String, String> {
     }
 }
 
-fn trace_on(script: &Script, mut host: impl Host) -> String {
+fn trace_on(script: &Script, host: impl Host) -> String {
     let mut text = String::new();
+    let mut run = Run::new(script, host);
     let mut last = START;
     for (index, event) in script.events.iter().enumerate() {
         let time = |moment: Moment| if moment.is_relative { last + moment.span } else { START + moment.span };
         let at = match event.when {
             When::At(at) | When::Between(at, _) => time(at),
-            When::Any => host.now(),
+            When::Any => run.host.now(),
         };
-        host.begin_event(index);
+        run.host.begin_event(index);
         if let What::Packet(packet) = &event.what
             && packet.direction == Direction::Outbound
         {
             let latest = if let When::Between(_, latest) = event.when { time(latest) } else { at };
-            if let Some(sent) = host.next_packet(latest + script.tolerance().unwrap_or(Duration::from_millis(4))) {
+            if let Some(sent) = run.host.next_packet(latest + script.tolerance().unwrap_or(Duration::from_millis(4))) {
                 if let Some(Some((val, _))) = packet.options.as_ref().map(|options| options.timestamp) {
-                    host.name_stamp(val, sent.stamp);
+                    run.host.name_stamp(val, sent.stamp);
                 }
                 print_sent(&mut text, &sent);
                 last = last.max(sent.at);
             }
             continue;
         }
-        print_all(&mut text, &mut host, at);
-        host.run_until(at);
+        print_all(&mut text, &mut run.host, at);
+        run.host.run_until(at);
         last = at;
         let line = event.place.line;
-        let did = take_step(&mut text, &mut host, &event.what, at);
-        if let Err(reason) = did {
+        if let Err(reason) = take_step(&mut text, &mut run, event, at) {
             _ = writeln!(text, "line {line}: {reason}");
         }
     }
-    print_all(&mut text, &mut host, last + AFTERMATH);
+    print_all(&mut text, &mut run.host, last + AFTERMATH);
     text
 }
 
 /// Does what a script says, and prints what is not a call that every script begins with.
-fn take_step(text: &mut String, host: &mut impl Host, what: &What, at: Time) -> Result<(), String> {
-    match what {
-        What::Shell(command) => host.shell(command),
+fn take_step<H: Host>(text: &mut String, run: &mut Run<H>, event: &Event, at: Time) -> Result<(), String> {
+    match &event.what {
+        What::Shell(command) => run.host.shell(command),
         What::Packet(packet) => {
             _ = writeln!(text, "{:>12} {packet}", seconds(START, at));
-            host.receive(packet)
+            run.host.receive(packet)
         }
-        What::Call(call) => match call.name.as_str() {
-            "listen" => {
-                host.listen();
-                Ok(())
+        What::Call(call) => {
+            if call.bytes_offered().is_some() || ["close", "shutdown"].contains(&&*call.name) {
+                let bytes = call.bytes_offered().map_or(String::new(), |bytes| format!(" of {bytes}"));
+                _ = writeln!(text, "{:>12} {}{bytes}", seconds(START, at), call.name);
             }
-            "connect" => {
-                host.connect();
-                Ok(())
+            match run.call(event, call) {
+                Ok(()) => Ok(()),
+                Err(End::Foreign(_, reason)) => Err(reason),
+                Err(End::Different(difference)) => Err(format!("got {}", difference.got)),
             }
-            "write" | "send" => {
-                _ = writeln!(text, "{:>12} {} of {:?}", seconds(START, at), call.name, call.result);
-                host.write(call.result.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
-            }
-            "setsockopt" => {
-                host.set_nodelay(format!("{call:?}").contains("TCP_NODELAY"));
-                Ok(())
-            }
-            _ => Ok(()),
-        },
+        }
         What::Code(_) => {
-            let shown = SHOWN.iter().filter_map(|name| Some(format!("{name} {}", host.info(&format!("tcpi_{name}"))?)));
+            let shown =
+                SHOWN.iter().filter_map(|name| Some(format!("{name} {}", run.host.info(&format!("tcpi_{name}"))?)));
             _ = writeln!(text, "{:>12}   {}", seconds(START, at), shown.collect::<Vec<_>>().join(", "));
             Ok(())
         }

@@ -267,6 +267,11 @@ impl Sender {
         &self.sample
     }
 
+    /// How often reordering was seen (`tcpi_reord_seen`).
+    pub fn reorderings_seen(&self) -> u32 {
+        self.detector.reordering.times_seen()
+    }
+
     /// Adaptive duplicate-ACK threshold, in segments.
     pub fn reordering(&self) -> u32 {
         self.detector.reordering.degree()

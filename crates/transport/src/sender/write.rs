@@ -23,6 +23,14 @@ impl Sender {
         }
     }
 
+    /// The application hands over so many bytes with one call at most; 128 KiB if nobody says so. It matters to a send
+    /// buffer that has a limit.
+    pub fn set_largest_call(&mut self, bytes: u64) {
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.set_largest_call(bytes);
+        }
+    }
+
     /// The application has nothing more to say. What the send buffer holds still leaves; without one, what is not yet
     /// sent never will.
     pub fn close(&mut self) {

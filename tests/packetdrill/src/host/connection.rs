@@ -4,14 +4,17 @@
 //! that leaves in the same instant.
 
 use super::accurate::Accurate;
+use super::clocks::Clocks;
+use super::closing::{Closing, TcpState};
 use super::negotiation::reflecting;
-use super::{Emitted, MILLISECOND, Peer};
+use super::writing::Writing;
+use super::{Emitted, Ending, MILLISECOND, Peer};
 use crate::script::{Direction, Flags, Options, Packet};
 use crate::stream::Stream;
 use dumbbell_cc::CaState;
 use dumbbell_path::Ecn;
 use dumbbell_transport::{
-    Ack, AdvertisedWindow, Flags as SegmentFlags, Receiver, SackBlock, Segment, Sender, Timestamp,
+    Ack, AdvertisedWindow, Flags as SegmentFlags, Held, Limit, Receiver, SackBlock, Segment, Sender, Timestamp,
 };
 use dumbbell_units::{Duration, Time};
 use std::collections::{HashSet, VecDeque};
@@ -25,14 +28,21 @@ pub(super) struct Connection {
     pub(super) isn: u32,
     pub(super) peer: Peer,
     pub(super) mss: u64,
+    /// Payload bytes of the other end's full segments.
+    pub(super) peer_segment: u32,
+    /// The longest that it has sent so far, without receive offload (`rcv_mss`).
+    pub(super) rcv_mss: u32,
+    /// The host's own maximum segment size.
+    pub(super) own_mss: u32,
+    /// What `SO_RCVBUF` asks for, in bytes.
+    pub(super) receive_buffer: Option<u64>,
+    pub(super) closing: Closing,
+    pub(super) clocks: Clocks,
     pub(super) timestamps: bool,
     pub(super) ecn: bool,
     /// Where the ends count marks.
     pub(super) accurate: Option<Accurate>,
-    pub(super) nodelay: bool,
-    /// Bytes that Nagle's algorithm holds back, and the end of the last short segment that was handed over.
-    pub(super) held: u64,
-    pub(super) short_end: u64,
+    pub(super) writing: Writing,
     /// Whether ACKs echo congestion.
     pub(super) echoes: bool,
     /// Segments of the other end that have arrived.
@@ -49,6 +59,8 @@ pub(super) struct Connection {
     pub(super) largest_window: u64,
     pub(super) read: u64,
     pub(super) retransmitted_bytes: u64,
+    /// When something was first sent again since data was last acknowledged (`retrans_stamp`).
+    pub(super) first_retransmission: Option<Time>,
     pub(super) sent_bytes: u64,
     pub(super) invalid_ratelimit: Duration,
     /// When the latest challenge ACK left.
@@ -62,7 +74,11 @@ pub(super) fn milliseconds(time: Time) -> u32 {
 
 impl Connection {
     pub(super) fn next_timer(&self) -> Time {
-        self.sender.next_timer().min(self.receiver.next_timer())
+        self.sender
+            .next_timer()
+            .min(self.receiver.next_timer())
+            .min(self.closing.ack_due())
+            .min(self.writing.next_timer())
     }
 
     pub(super) fn on_timer(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
@@ -72,17 +88,33 @@ impl Connection {
         }
         if self.receiver.next_timer() <= now
             && let Some(ack) = self.receiver.on_timer(now)
+            && !(ack.ack == self.last_ack && ack.sack_count == 0)
         {
             self.emit_ack(now, &ack, sent);
         }
+        if self.closing.ack_due() <= now {
+            self.acknowledge_all(now, sent);
+        }
+        self.release_when_due(now);
+        self.transmit(now, sent);
     }
 
     pub(super) fn last_delivered(&self) -> u32 {
         self.receiver.stats().delivered_segments as u32
     }
 
-    pub(super) fn receive(&mut self, now: Time, packet: &Packet, echo: Option<Time>, sent: &mut VecDeque<Emitted>) {
+    pub(super) fn receive(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        echo: Option<Time>,
+        sent: &mut VecDeque<Emitted>,
+    ) -> Ending {
         self.note_timestamp(packet);
+        if packet.len > 0 {
+            self.clocks.last_data_received = now;
+            self.rcv_mss = self.rcv_mss.max(packet.len.min(self.peer_segment));
+        }
         let is_duplicate = self.is_duplicate(packet);
         if let Some(accurate) = &mut self.accurate {
             accurate.note_arrival(packet, is_duplicate);
@@ -90,9 +122,23 @@ impl Connection {
         if packet.flags.has(Flags::ACK) {
             self.hear(now, packet, echo);
         }
-        let acks = if packet.len > 0 { self.take(now, packet, echo) } else { Vec::new() };
+        if self.refuses(packet) {
+            return Ending::Refused;
+        }
+        if self.overflows(packet) {
+            self.acknowledge_all(now, sent);
+            return Ending::None;
+        }
+        let had_ended = self.has_ended();
+        self.note_fin(packet);
+        let has_own = self.closing.own().is_some();
+        let mut acks = if packet.space() > 0 { self.take(now, packet, echo) } else { Vec::new() };
+        let answers = self.has_ended() && !had_ended && self.answers_fin(now, has_own, &mut acks);
         let left_before = sent.len();
         self.transmit(now, sent);
+        if answers && sent.len() == left_before {
+            self.acknowledge_all(now, sent);
+        }
         // Data that leaves now says what a plain ACK would say, and more does not fit.
         let has_left = sent.len() > left_before;
         for ack in acks {
@@ -100,10 +146,15 @@ impl Connection {
                 self.emit_ack(now, &ack, sent);
             }
         }
+        match self.tcp_state() {
+            TcpState::Close => Ending::Over,
+            TcpState::TimeWait => Ending::TimeWait,
+            _ => Ending::None,
+        }
     }
 
     /// Where the data of a packet begins, in bytes.
-    fn start_of(&self, packet: &Packet) -> u64 {
+    pub(super) fn start_of(&self, packet: &Packet) -> u64 {
         u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)))
     }
 
@@ -111,7 +162,7 @@ impl Connection {
     fn is_duplicate(&self, packet: &Packet) -> bool {
         let start = self.start_of(packet);
         let end = self.incoming.byte(self.last_delivered());
-        packet.len > 0 && start < u64::from(u32::MAX / 2) && start + u64::from(packet.len) <= end
+        packet.space() > 0 && start < u64::from(u32::MAX / 2) && start + u64::from(packet.space()) <= end
     }
 
     /// The packet arrives that ends the handshake of a server. Its data, if it has any, is received afterwards.
@@ -193,6 +244,10 @@ impl Connection {
             }
         }
         let delivered_before = self.sender.view().delivered;
+        self.clocks.last_ack_received = now;
+        if u64::from(ack_segment) > self.sender.view().snd_una {
+            self.first_retransmission = None;
+        }
         self.sender.on_ack(now, &ack);
         let told = packet.options.as_ref().and_then(|options| options.counters);
         if let (Some(accurate), Some(told)) = (&mut self.accurate, told)
@@ -200,14 +255,14 @@ impl Connection {
         {
             accurate.note_told(told);
         }
-        self.release_held(now);
+        self.release_after_ack(now);
     }
 
     /// The data of a packet; the ACKs it causes at once.
     fn take(&mut self, now: Time, packet: &Packet, echo: Option<Time>) -> Vec<Ack> {
         let start = self.start_of(packet);
         let first = self.incoming.first_from(start);
-        let end = self.incoming.whole_below(start + u64::from(packet.len));
+        let end = self.incoming.whole_below(start + u64::from(packet.space()));
         let sent_at = self.peer.left_at(now, packet);
         let parts: Vec<Segment> = (first..end)
             .map(|seq| {
@@ -256,42 +311,28 @@ impl Connection {
             let end = old.windows(2).take_while(|pair| pair[1].seq == pair[0].seq + 1).count() as u32;
             report_duplicate(ack, SackBlock { start: first.seq, end: first.seq + end + 1 });
         }
+        // It is sent when all of the packet has arrived.
+        if let Some(ack) = last.as_mut().filter(|ack| ack.sack_count == 0) {
+            ack.ack = self.last_delivered();
+        }
         last.into_iter().collect()
     }
 
-    pub(super) fn set_nodelay(&mut self, nodelay: bool) {
-        self.nodelay = nodelay;
-        self.sender.set_nodelay(nodelay);
-    }
-
-    pub(super) fn write(&mut self, now: Time, bytes: u64) {
-        let mut bytes = bytes + std::mem::take(&mut self.held);
-        let sent = self.sender.view().snd_nxt;
-        let una = self.outgoing.byte(self.sender.view().snd_una as u32);
-        if !self.nodelay && self.short_end > una {
-            // Nagle's algorithm, as Minshall changed it: one short segment outstanding.
-            let beyond = bytes.saturating_sub(self.outgoing.room_in_last(self.mss, sent));
-            self.held = beyond % self.mss;
-            bytes -= self.held;
-        }
-        if bytes > 0 {
-            let (segments, last_len) = self.outgoing.write(bytes, self.mss, sent);
-            self.sender.write(now, segments, last_len as u16);
-            if last_len < self.mss {
-                self.short_end = self.outgoing.end();
-            }
-        }
-    }
-
-    /// What Nagle's algorithm held back may leave.
-    fn release_held(&mut self, now: Time) {
-        let una = self.outgoing.byte(self.sender.view().snd_una as u32);
-        if self.held > 0 && self.short_end <= una {
-            self.write(now, 0);
-        }
-    }
-
+    /// Sends what may leave.
     pub(super) fn transmit(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
+        self.transmit_all(now, sent);
+        let has_work = self.sender.view().packets_out > 0 || self.sender.queued_segments() > 0;
+        let waits = self.writing.held() > 0;
+        let limit = match self.sender.held_by() {
+            _ if waits => Limit::Nagle,
+            // A window that is used up to half and more counts before a send buffer (`tcp_cwnd_validate`).
+            Limit::SendBuffer if self.sender.view().is_cwnd_limited(self.sender.control()) => Limit::Cwnd,
+            limit => limit,
+        };
+        self.clocks.note(now, (has_work || waits).then_some(limit));
+    }
+
+    fn transmit_all(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
         while let Some(burst) = self.sender.poll_transmit(now) {
             let segments: Vec<Segment> = burst.collect();
             let (Some(first), Some(last)) = (segments.first(), segments.last()) else { continue };
@@ -303,13 +344,21 @@ impl Connection {
                 continue;
             }
             let (start, end) = (self.outgoing.byte(first.seq), self.outgoing.byte(last.seq + 1));
-            self.sent_bytes += end - start;
+            let ends = self.closing.own().is_some_and(|byte| end > byte);
+            let len = end - start - u64::from(ends);
+            self.sent_bytes += len;
+            self.clocks.last_data_sent = now;
             if burst.is_retransmission {
-                self.retransmitted_bytes += end - start;
+                self.first_retransmission.get_or_insert(now);
+                self.retransmitted_bytes += len;
             }
-            let flags = Flags::PSH.when(last.flags.has(SegmentFlags::PSH))
-                | Flags::CWR.when(first.flags.has(SegmentFlags::CWR));
-            let packet = self.packet(flags, start, end - start, first.sent_at);
+            let is_marked = last.flags.has(SegmentFlags::PSH);
+            let pushes = self.writing.pushes_at(start + len, is_marked, segments.len());
+            let flags = Flags::PSH.when(pushes && len > 0)
+                | Flags::CWR.when(first.flags.has(SegmentFlags::CWR))
+                | Flags::FIN.when(ends);
+            let packet = self.packet(flags, start, len, first.sent_at);
+            self.closing.note_acknowledged();
             sent.push_back(Emitted {
                 at: now,
                 packet: Packet { ecn: Some(if self.is_bleached() { Ecn::NotEct } else { first.ecn }), ..packet },
@@ -318,8 +367,16 @@ impl Connection {
         }
     }
 
+    /// Answers with an ACK of all that has come in order.
+    pub(super) fn acknowledge_all(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
+        self.last_ack = self.last_delivered();
+        self.closing.note_acknowledged();
+        let packet = self.plain_ack(now);
+        sent.push_back(Emitted { at: now, packet, stamp: now });
+    }
+
     /// A packet with everything that all have.
-    fn packet(&self, flags: Flags, start: u64, len: u64, stamp: Time) -> Packet {
+    pub(super) fn packet(&self, flags: Flags, start: u64, len: u64, stamp: Time) -> Packet {
         let ack = self.incoming.byte(self.last_ack.max(self.last_delivered()));
         let marks = self.receiver.stats().ce_segments;
         let (ecn, echo) = match &self.accurate {
@@ -369,6 +426,7 @@ impl Connection {
 
     fn emit_ack(&mut self, now: Time, ack: &Ack, sent: &mut VecDeque<Emitted>) {
         self.last_ack = ack.ack;
+        self.closing.note_acknowledged();
         self.own_window = u64::from(ack.window.segments()) * self.incoming.len(ack.ack.saturating_sub(1));
         self.last_echo = ack.echo;
         self.echoes = self.ecn && ack.ece;
@@ -389,7 +447,10 @@ impl Connection {
         sent.push_back(Emitted { at: now, packet, stamp: now });
     }
 
-    pub(super) fn info(&self, name: &str) -> Option<i64> {
+    pub(super) fn info(&self, now: Time, name: &str) -> Option<i64> {
+        if let Some(value) = self.clocks.info(now, name) {
+            return Some(value);
+        }
         let marks = self.sender.view().delivered_ce;
         if let Some(value) = self.accurate.as_ref().and_then(|accurate| accurate.info(name, marks)) {
             return Some(value);
@@ -399,7 +460,7 @@ impl Connection {
         let byte = |segment: u64| self.outgoing.byte(segment as u32) as i64;
         let min_rtt = if view.min_rtt_us == dumbbell_cc::View::UNKNOWN_RTT { u32::MAX } else { view.min_rtt_us };
         let value = match name {
-            "tcpi_state" => 1,
+            "tcpi_state" => self.tcp_state() as i64,
             "tcpi_snd_cwnd" => i64::from(control.cwnd),
             "tcpi_snd_ssthresh" => i64::from(control.ssthresh),
             "tcpi_ca_state" => match view.ca_state {
@@ -418,6 +479,9 @@ impl Connection {
             "tcpi_rtt" => i64::from(view.srtt_us_x8 >> 3),
             "tcpi_min_rtt" => i64::from(min_rtt),
             "tcpi_rto" => self.sender.rto().as_micros() as i64,
+            "tcpi_reord_seen" => i64::from(self.sender.reorderings_seen()),
+            "tcpi_rcv_mss" => i64::from(self.rcv_mss),
+            "tcpi_advmss" => i64::from(self.own_mss),
             "tcpi_snd_mss" => self.mss as i64,
             "tcpi_delivered" => view.delivered as i64,
             "tcpi_delivered_ce" => view.delivered_ce as i64,
@@ -427,10 +491,10 @@ impl Connection {
             "tcpi_dsack_dups" => stats.dsacked_segments as i64,
             "tcpi_data_segs_out" => stats.sent_segments as i64,
             "tcpi_data_segs_in" => received.arrived_segments as i64,
-            "tcpi_bytes_received" => self.incoming.byte(received.delivered_segments as u32) as i64,
+            "tcpi_bytes_received" => self.incoming.byte(self.last_delivered()) as i64,
             "tcpi_notsent_bytes" => {
                 let written = view.snd_nxt + u64::from(self.sender.queued_segments());
-                byte(written) - byte(view.snd_nxt) + self.held as i64
+                byte(written) - byte(view.snd_nxt) + self.writing.held() as i64
             }
             "tcpi_pacing_rate" => i64::try_from(control.pacing_rate).unwrap_or(i64::MAX),
             "tcpi_delivery_rate_app_limited" => i64::from(self.sender.last_sample().is_app_limited),
