@@ -97,6 +97,10 @@ def drawn(seed: int) -> Experiment:
     for change, probability in CHANGES.items():
         if rng.random() < probability:
             change(rng, path, transport, kbit)
+    # Of numbers of its own, so that the rest of an experiment does not hang on it.
+    outage = random.Random(f"differ/{seed}/outage")
+    if outage.random() < OUTAGES and isinstance(path["rate"], str):
+        path["rate"] = _interrupted(outage, path["rate"])
     count = 1 if rng.random() < 0.8 else rng.randint(2, 4)
     flows: list[dict[str, Any]] = []
     for _ in range(count):
@@ -165,6 +169,14 @@ def _send_buffer(rng: random.Random, path: dict[str, Any], transport: dict[str, 
     transport["send_buffer"] = f"{rng.randint(24, 200)}kB"
 
 
+def _interrupted(rng: random.Random, rate: str) -> list[list[str]]:
+    """A rate with an outage, which timers notice."""
+    begins = rng.uniform(0.8, 2.0)
+    return [["0s", rate], [f"{begins:.2f}s", "0bit"], [f"{begins + rng.uniform(0.3, 1.5):.2f}s", rate]]
+
+
+OUTAGES: Final = 0.12
+"""How often a path is interrupted."""
 CHANGES: Final[dict[Change, float]] = {
     _queue: 0.25, _loss: 0.25, _jitter: 0.12, _policer: 0.08, _steps: 0.1, _way_back: 0.1, _no_sack: 0.08,
     _no_timestamps: 0.05, _segments: 0.1, _send_buffer: 0.08,

@@ -28,6 +28,12 @@ def row(goodput: float, retransmits: int = 0) -> dict[str, Any]:
     }
 
 
+def steps(one: dict[str, Any]) -> list[list[str]]:
+    """The rate of a path, step by step."""
+    rate = one["path"]["rate"]
+    return rate if isinstance(rate, list) else [["0s", rate]]
+
+
 def test_experiments_are_valid_alike_each_time_and_of_every_kind() -> None:
     drawn = [differ.drawn(seed) for seed in range(1, 301)]
     assert drawn == [differ.drawn(seed) for seed in range(1, 301)]
@@ -36,6 +42,13 @@ def test_experiments_are_valid_alike_each_time_and_of_every_kind() -> None:
         assert 2.0 <= float(one["duration"].removesuffix("s")) <= 15.0, point
     paths = {key for one in drawn for key in one["path"]}
     assert paths == {"rate", "rtt", "buffer", "queue", "loss", "jitter", "policer", "reverse"}
+    interrupted = [one for one in drawn if any(rate == "0bit" for _, rate in steps(one))]
+    assert len(interrupted) == 26
+    for one in interrupted:
+        (_, before), (begins, _), (ends, after) = steps(one)
+        assert before == after
+        assert 0.3 <= float(ends.removesuffix("s")) - float(begins.removesuffix("s")) <= 1.5
+        assert float(ends.removesuffix("s")) < float(one["duration"].removesuffix("s"))
     flows = [flow for one in drawn for flow in one["flows"]]
     assert {flow["cc"] for flow in flows} == set(differ.ALGORITHMS)
     transport = {key for flow in flows for key in flow.get("transport", {})}
