@@ -56,9 +56,9 @@ pub use recipe::Recipe;
 use crate::bbr1::Bbr1;
 use crate::bbr2::Bbr2;
 use crate::classic::{
-    bic::Bic, cdg::Cdg, copa::Copa, cubic_rfc::CubicRfc, dctcp::Dctcp, highspeed::HighSpeed, htcp::Htcp, hybla::Hybla,
-    illinois::Illinois, ledbat::Ledbat, ledbat_pp::LedbatPlusPlus, lp::Lp, nv::Nv, prague::Prague, scalable::Scalable,
-    vegas::Vegas, veno::Veno, westwood::Westwood, yeah::Yeah,
+    bic::Bic, cdg::Cdg, copa::Copa, cubic_picoquic::CubicPicoquic, cubic_rfc::CubicRfc, dctcp::Dctcp,
+    highspeed::HighSpeed, htcp::Htcp, hybla::Hybla, illinois::Illinois, ledbat::Ledbat, ledbat_pp::LedbatPlusPlus,
+    lp::Lp, nv::Nv, prague::Prague, scalable::Scalable, vegas::Vegas, veno::Veno, westwood::Westwood, yeah::Yeah,
 };
 use crate::cubic::Cubic;
 use crate::reno::Reno;
@@ -106,6 +106,7 @@ static BUILTIN: LazyLock<Catalog> = LazyLock::new(|| {
         catalog.register::<LedbatPlusPlus>()?;
         catalog.register::<Copa>()?;
         catalog.register::<CubicRfc>()?;
+        catalog.register::<CubicPicoquic>()?;
         catalog.register::<Lp>()?;
         catalog.register::<Prague>()?;
         catalog.register_variants(include_str!("../bbr2/presets.toml"))

@@ -5,6 +5,7 @@ mod arithmetic;
 pub mod bic;
 pub mod cdg;
 pub mod copa;
+pub mod cubic_picoquic;
 pub mod cubic_rfc;
 pub mod dctcp;
 mod delay;

@@ -486,6 +486,30 @@ fn cubic_of_the_rfc_shares_with_linuxs_and_leaves_slow_start_early() {
     assert!(with < 0.3 * without, "{with} and {without} drops");
 }
 
+#[test]
+fn picoquics_cubic_leaves_slow_start_without_a_loss_and_takes_a_few_losses_for_noise() {
+    let run = |cc: &str, loss: &str| {
+        run(&format!(
+            r#"
+            duration = "30s"
+            transport = {{ profile = "quic", quic = {{ acks_per_rtt = 4 }} }}
+            record.series = false
+            path = {{ rate = "20mbit", rtt = "300ms", buffer = "2bdp", loss = "{loss}" }}
+            flows = [{{ cc = {cc} }}]
+            "#
+        ))
+    };
+    let drops = |exits: bool| {
+        run(&format!(r#"{{ name = "cubic-picoquic", delay_exit = {exits}, loss_tolerance = 0.0 }}"#), "0%")
+            .link("drops_total", 0)
+    };
+    assert!(drops(true) < 0.1 * drops(false), "{} and {} drops", drops(true), drops(false));
+    let goodput = |cc: &str| run(cc, "2%").flows("goodput_mbps")[0];
+    let (tolerant, strict) =
+        (goodput(r#""cubic-picoquic""#), goodput(r#"{ name = "cubic-picoquic", loss_tolerance = 0.0 }"#));
+    assert!(tolerant > 15.0 && strict < 5.0, "{tolerant} and {strict} Mbit/s");
+}
+
 /// A step at 1 ms.
 #[test]
 fn prague_keeps_the_queue_below_a_millisecond_and_a_half_at_a_shallow_step() {
