@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -131,16 +132,20 @@ def numbered(index: int) -> Look:
 def _free(wanted: Look, taken: Sequence[Look]) -> Look:
     """``wanted``, or what differs from all that are ``taken``, in colour, marker and dashes where it can."""
 
-    def first(value: Any, values: Sequence[Any], used: Sequence[Any]) -> Any:
+    def ordered(value: Any, values: Sequence[Any]) -> list[Any]:
         start = values.index(value)
-        ordered = [*values[start:], *values[:start]]
-        return min(ordered, key=lambda candidate: used.count(candidate))
+        return [*values[start:], *values[:start]]
 
-    return Look(
-        first(wanted.colour, _COLOURS, [one.colour for one in taken]),
-        first(wanted.dashes, _DASHES, [one.dashes for one in taken]),
-        first(wanted.marker, _MARKERS, [one.marker for one in taken]),
-    )
+    def used(one: Look) -> tuple[bool, int, int, int]:
+        alike = (
+            sum(one.colour == other.colour for other in taken),
+            sum(one.dashes == other.dashes for other in taken),
+            sum(one.marker == other.marker for other in taken),
+        )
+        return one in taken, *alike
+
+    whole = product(ordered(wanted.colour, _COLOURS), ordered(wanted.dashes, _DASHES), ordered(wanted.marker, _MARKERS))
+    return min((Look(*parts) for parts in whole), key=used)
 
 
 def named(algorithm: str, label: str) -> str:

@@ -12,6 +12,7 @@ use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Rng, Time};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Bytes of every segment.
 const SEGMENT: u32 = 1000;
@@ -61,14 +62,18 @@ struct Plan {
     duplication: f64,
     jitter: Duration,
     marks: f64,
+    /// The application closes its side.
+    ends: bool,
 }
 
 /// Something that happens to the sender.
 enum Stimulus {
     Write(u32),
-    /// A segment arrives at the receiver, whose ACK arrives at the same time.
+    /// `shutdown`: nothing more is written.
+    End,
+    /// A segment arrives at the receiver, or one and the FIN behind it, whose ACK arrives at the same time.
     Arrival {
-        segment: u32,
+        segments: Range<u32>,
         stamp: Time,
         is_marked: bool,
     },
@@ -82,6 +87,10 @@ struct Play {
     last: Time,
     agenda: Vec<(Time, Stimulus)>,
     receiver: Peer,
+    /// Segments that the application has written; the FIN has the next number.
+    written: u32,
+    /// A FIN has left with a full segment. With it that has a byte too many, and reports of it count twice in Linux.
+    is_unfit: bool,
 }
 
 /// The receiver at the other end: it acknowledges every segment at once.
@@ -95,17 +104,18 @@ struct Peer {
 }
 
 impl Peer {
-    /// The SACK blocks after `segment` has arrived.
-    fn take(&mut self, segment: u32) -> Vec<(u32, u32)> {
-        let is_duplicate = segment < self.next || !self.held.insert(segment);
+    /// The SACK blocks after `segments` have arrived.
+    fn take(&mut self, segments: Range<u32>) -> Vec<(u32, u32)> {
+        let is_duplicate = segments.start < self.next || self.held.contains(&segments.start);
+        self.held.extend(segments.clone().filter(|&segment| segment >= self.next));
         while self.held.remove(&self.next) {
             self.next += 1;
         }
-        self.latest.retain(|&other| other != segment);
-        self.latest.insert(0, segment);
+        self.latest.retain(|other| !segments.contains(other));
+        self.latest.insert(0, segments.start);
         let mut blocks = Vec::new();
         if is_duplicate {
-            blocks.push((segment, segment + 1));
+            blocks.push((segments.start, segments.end));
         }
         for &recent in &self.latest {
             let run = self.run_around(recent);
@@ -157,6 +167,7 @@ impl Plan {
             duplication: pick(rng, &[0.0, 0.0, 0.03]),
             jitter: Duration::from_millis(pick(rng, &[0, 0, 4, 20])),
             marks: if has_ecn { 0.1 } else { 0.0 },
+            ends: chance(rng, 0.5),
         }
     }
 
@@ -210,7 +221,20 @@ impl Play {
             agenda.push((time, Stimulus::Write(pick(&mut rng, &[1, 2, 3, 8, 20, 30]))));
             time += GRID * pick(&mut rng, &[2, 9, 63, 232, 694]);
         }
-        Some(Play { rng, plan, host, text, last: opened, agenda, receiver: Peer::default() })
+        if plan.ends {
+            agenda.push((time, Stimulus::End));
+        }
+        Some(Play {
+            rng,
+            plan,
+            host,
+            text,
+            last: opened,
+            agenda,
+            receiver: Peer::default(),
+            written: 0,
+            is_unfit: false,
+        })
     }
 
     fn run(mut self) -> Option<String> {
@@ -235,7 +259,7 @@ impl Play {
             }
         }
         self.look();
-        Some(self.text)
+        (!self.is_unfit).then_some(self.text)
     }
 
     fn line(&mut self, time: Time, body: &str) {
@@ -255,12 +279,18 @@ impl Play {
             if self.plan.has_ecn { format!("[{}] ", ecn_name(ecn.unwrap_or(Ecn::NotEct))) } else { String::new() };
         let flags = flags.without(Flags::ACK).to_string().replace('-', "");
         self.line(sent.at, &format!("> {ecn}{flags}. {seq}:{}({len}) ack 1{options}", seq + len));
-        for segment in (seq - 1) / SEGMENT..(seq - 1 + len) / SEGMENT {
-            self.travel(segment, sent);
+        let ends = sent.packet.flags.has(Flags::FIN);
+        self.is_unfit |= ends && len > 0;
+        let (first, end) = ((seq - 1) / SEGMENT, (seq - 1 + len) / SEGMENT);
+        for segment in first..end {
+            self.travel(segment..segment + 1 + u32::from(ends && segment + 1 == end), sent);
+        }
+        if ends && len == 0 {
+            self.travel(self.written..self.written + 1, sent);
         }
     }
 
-    fn travel(&mut self, segment: u32, sent: &Emitted) {
+    fn travel(&mut self, segments: Range<u32>, sent: &Emitted) {
         let jitter = Duration::from_nanos((self.rng.uniform() * self.plan.jitter.as_nanos() as f64) as u64);
         let mut travel = self.plan.rtt + jitter;
         if chance(&mut self.rng, self.plan.reordering) {
@@ -270,7 +300,7 @@ impl Play {
         let is_marked = chance(&mut self.rng, self.plan.marks) && sent.packet.ecn == Some(Ecn::Ect0);
         let copies = u32::from(!is_lost) * (1 + u32::from(chance(&mut self.rng, self.plan.duplication)));
         for copy in 0..copies {
-            let arrival = Stimulus::Arrival { segment, stamp: sent.stamp, is_marked };
+            let arrival = Stimulus::Arrival { segments: segments.clone(), stamp: sent.stamp, is_marked };
             let time = self.free_from(sent.at + travel + Duration::from_millis(3 * u64::from(copy)));
             self.agenda.push((time, arrival));
         }
@@ -291,11 +321,17 @@ impl Play {
             Stimulus::Write(segments) => {
                 let bytes = segments * SEGMENT;
                 self.line(time, &format!("write(4, ..., {bytes}) = {bytes}"));
+                self.written += segments;
                 self.host.write(u64::from(bytes), Manner::default()).ok()
             }
-            Stimulus::Arrival { segment, stamp, is_marked } => {
-                let is_next = segment == self.receiver.next;
-                let mut blocks = self.receiver.take(segment);
+            Stimulus::End => {
+                self.line(time, "shutdown(4, SHUT_WR) = 0");
+                self.host.shut_down(false, true);
+                Some(())
+            }
+            Stimulus::Arrival { segments, stamp, is_marked } => {
+                let is_next = segments.contains(&self.receiver.next);
+                let mut blocks = self.receiver.take(segments);
                 if is_next || self.receiver.echo.is_none() {
                     self.receiver.echo = Some(stamp);
                 }
@@ -311,7 +347,8 @@ impl Play {
     }
 
     fn acknowledgement(&self, time: Time, blocks: &[(u32, u32)], is_marked: bool) -> String {
-        let byte = |segment: u32| 1 + segment * SEGMENT;
+        // A FIN is a byte.
+        let byte = |segment: u32| 1 + segment.min(self.written) * SEGMENT + u32::from(segment > self.written);
         let mut options = Vec::new();
         if self.plan.has_timestamps {
             let echo = timestamp(100, self.receiver.echo.unwrap_or(START));
@@ -361,12 +398,13 @@ mod tests {
     #[test]
     fn a_receiver_reports_the_latest_block_first_and_a_duplicate_before_it() {
         let mut peer = Peer::default();
-        assert_eq!(peer.take(0), []);
-        assert_eq!(peer.take(2), [(2, 3)]);
-        assert_eq!(peer.take(5), [(5, 6), (2, 3)]);
-        assert_eq!(peer.take(3), [(2, 4), (5, 6)]);
-        assert_eq!(peer.take(5), [(5, 6), (5, 6), (2, 4)]);
-        assert_eq!(peer.take(1), [(5, 6)]);
+        assert_eq!(peer.take(0..1), []);
+        assert_eq!(peer.take(2..3), [(2, 3)]);
+        assert_eq!(peer.take(5..6), [(5, 6), (2, 3)]);
+        assert_eq!(peer.take(3..4), [(2, 4), (5, 6)]);
+        assert_eq!(peer.take(5..6), [(5, 6), (5, 6), (2, 4)]);
+        assert_eq!(peer.take(1..2), [(5, 6)]);
         assert_eq!(peer.next, 4);
+        assert_eq!(peer.take(6..8), [(5, 8)], "with a FIN");
     }
 }

@@ -136,17 +136,18 @@ impl Stream {
             false => config.receive_window,
         };
         let mss = u16::try_from(config.mss).unwrap_or(u16::MAX);
+        let window_end = u32::try_from(first_window / u64::from(config.mss)).unwrap_or(u32::MAX);
         Stream {
             write_seq: 0,
             offered: 0,
             last_len: mss,
             is_last_cut: false,
             written_len: mss,
-            window_end: u32::try_from(first_window / u64::from(config.mss)).unwrap_or(u32::MAX),
+            window_end,
             window_excess: 0,
             is_exact: false,
             cut: CutSegments::default(),
-            max_window: 0,
+            max_window: window_end,
             mss,
         }
     }

@@ -14,6 +14,16 @@ impl Sender {
         if self.view.packets_out == 0 {
             self.restart_after_idle();
         }
+        self.offer(segments, last_len);
+    }
+
+    /// A FIN, which is a segment of one byte here. Unlike data it restarts no window after idle time (`tcp_send_fin`).
+    pub fn write_fin(&mut self, now: Time) {
+        self.refresh_clock(now);
+        self.offer(1, 1);
+    }
+
+    fn offer(&mut self, segments: u32, last_len: u16) {
         self.stream.offer(segments, last_len, self.board.nxt());
         if let Some(buffer) = &mut self.send_buffer {
             buffer.note_call(segments);

@@ -101,7 +101,7 @@ impl Connection {
         self.release(now);
         self.closing.own = Some(self.outgoing.end());
         if self.outgoing.finish(self.sender.view().snd_nxt) {
-            self.sender.write(now, 1, 1);
+            self.sender.write_fin(now);
         }
         self.transmit(now, sent);
     }

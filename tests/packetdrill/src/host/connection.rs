@@ -355,13 +355,15 @@ impl Connection {
             let is_marked = last.flags.has(SegmentFlags::PSH);
             let pushes = self.writing.pushes_at(start + len, is_marked, segments.len());
             let flags = Flags::PSH.when(pushes && len > 0)
-                | Flags::CWR.when(first.flags.has(SegmentFlags::CWR))
+                | Flags::CWR.when(first.flags.has(SegmentFlags::CWR) && len > 0)
                 | Flags::FIN.when(ends);
             let packet = self.packet(flags, start, len, first.sent_at);
             self.closing.note_acknowledged();
+            // ECN is for data.
+            let is_capable = len > 0 && !self.is_bleached();
             sent.push_back(Emitted {
                 at: now,
-                packet: Packet { ecn: Some(if self.is_bleached() { Ecn::NotEct } else { first.ecn }), ..packet },
+                packet: Packet { ecn: Some(if is_capable { first.ecn } else { Ecn::NotEct }), ..packet },
                 stamp: first.sent_at,
             });
         }

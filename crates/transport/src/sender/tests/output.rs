@@ -459,6 +459,29 @@ fn idle_time_shorter_than_a_timeout_or_with_the_option_off_changes_nothing() {
 }
 
 #[test]
+fn a_fin_after_idle_time_restarts_no_window() {
+    let mut script = Scripted::new(config(), 80, 40);
+    script.write(80);
+    script.ack(at(100), 80, &[]);
+    script.now = at(5_000);
+    script.sender.write_fin(at(5_000));
+    assert_eq!(script.send(), [80]);
+    assert_eq!(script.calls.count(Call::Event(Event::CwndRestart)), 0);
+}
+
+#[test]
+fn a_duplicate_that_is_reported_before_any_progress_is_believed() {
+    let mut script = Scripted::new(config(), 10, 40);
+    script.write(10);
+    script.ack(at(40), 0, &[(6, 10)]);
+    script.send();
+    script.ack(at(80), 0, &[(0, 1), (6, 10)]);
+    let delivered = script.sender.view().delivered;
+    script.ack(at(90), 0, &[(0, 1), (0, 1), (6, 10)]);
+    assert_eq!((script.sender.view().delivered, script.sender.stats().dsacked_segments), (delivered + 1, 1));
+}
+
+#[test]
 fn a_slow_application_does_not_grow_the_window_beyond_twice_its_use() {
     let mut pair = Pair::new(&TransportConfig { initial_cwnd: 2, ..config() }, reno());
     // A megabit per second.
