@@ -401,6 +401,20 @@ mod tests {
     }
 
     #[test]
+    fn levels_get_places_of_their_own_when_they_or_their_steps_are_many() {
+        let mut of_many = Levels::default();
+        (0..Few::MOST_BINS as u64).for_each(|level| of_many.add(1_500 * level, 1));
+        assert!(of_many.nanos.is_empty());
+        of_many.add(1_500 * Few::MOST_BINS as u64, 1);
+        assert!(!of_many.nanos.is_empty());
+        let mut of_one = Levels::default();
+        (0..Few::MOST_STEPS).for_each(|_| of_one.add(1_500, 1));
+        assert!(of_one.nanos.is_empty());
+        of_one.add(1_500, 1);
+        assert!(!of_one.nanos.is_empty());
+    }
+
+    #[test]
     fn mean_and_quantiles_weigh_levels_with_time() {
         let mut occupancy = Occupancy::default();
         let ms = |t: u64| Time::from_nanos(t * 1_000_000);

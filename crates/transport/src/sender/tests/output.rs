@@ -2,7 +2,8 @@
 
 use super::harness::*;
 use crate::{
-    Ack, AdvertisedWindow, Completion, Flags, Handshake, Held, Limit, Pacing, Sender, Timestamp, TransportConfig,
+    Ack, AdvertisedWindow, Completion, Flags, Handshake, Held, Limit, Pacing, Sender, Sending, Timestamp,
+    TransportConfig,
 };
 use dumbbell_cc::Catalog;
 use dumbbell_cc_contract::{CaState, Control, Controller, Event};
@@ -343,6 +344,23 @@ fn nagle_holds_a_short_segment_back_while_another_one_is_outstanding() {
     assert_eq!(script.sender.held_by(), Limit::ReceiveWindow);
     assert_eq!(released(&mut script, 3, (9, 1_447)), [(12, MSS)], "what is left of the window is not used");
     assert_eq!(released(&mut script, 12, (2, 700)), [(13, MSS), (14, 700)], "it is acknowledged");
+}
+
+#[test]
+fn a_sender_that_hears_nothing_for_more_than_two_round_trips_waits_for_a_timeout() {
+    let limit = |script: &Scripted, now: Time| {
+        let Sender { view, control, controller, sample, stats, .. } = &script.sender;
+        Sending { view, control, controller: &**controller, sample, stats, sender: &script.sender }.limit(now)
+    };
+    let mut script = Scripted::new(config(), 10, 40);
+    script.write(100);
+    let rtt = Duration::from_micros(u64::from(script.sender.view().srtt_us_x8 / 8));
+    assert_eq!(limit(&script, script.now + rtt * 2), Limit::SlowStart);
+    assert_eq!(limit(&script, script.now + rtt * 2 + ms(1)), Limit::Timeout);
+    let mut idle = Scripted::new(config(), 10, 40);
+    idle.write(10);
+    idle.ack(at(40), 10, &[]);
+    assert_eq!(limit(&idle, idle.now + rtt * 100), Limit::Application);
 }
 
 #[test]
