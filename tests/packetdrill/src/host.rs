@@ -44,6 +44,8 @@ const COUNTER_BYTES: u32 = 12;
 const OWN_WSCALE: u32 = 8;
 /// The window of a SYN: it is not scaled.
 const FIRST_WINDOW: u64 = 65_535;
+/// Longer than any script.
+const NEVER_READ: Duration = Duration::from_secs(1_000_000);
 /// No window is larger (RFC 7323).
 const LARGEST_WINDOW: u64 = 1 << 30;
 /// First timeout of a SYN.
@@ -160,6 +162,8 @@ pub struct Simulated {
     isn: u32,
     /// Whether the application reads data as soon as it arrives.
     reads_at_once: bool,
+    /// Whether it reads at all.
+    reads: bool,
     now: Time,
     state: State,
     sent: VecDeque<Emitted>,
@@ -200,6 +204,7 @@ impl Simulated {
             user_timeout: None,
             isn: isn_of(Direction::Outbound),
             reads_at_once: script.has_blocking_read(),
+            reads: script.reads(),
             now: START,
             state: State::Closed,
             sent: VecDeque::new(),
@@ -371,6 +376,7 @@ impl Simulated {
             receive_autotuning: self.receive_buffer.is_none(),
             receive_window: if self.receive_buffer.is_some() { LARGEST_WINDOW } else { base.receive_window },
             ack_pushes: base.ack_pushes && self.reads_at_once,
+            read_delay: if self.reads { base.read_delay } else { NEVER_READ },
             ..base
         };
         (sending, receiving)

@@ -1,24 +1,25 @@
 //! Runs packet scripts: `cargo run -p dumbbell-packetdrill -- [--live] [--trace] FILE-OR-FOLDER...`. With `--live` the
 //! kernel of this machine is judged in place of the endpoints; with `--trace` nothing is judged, and what happens is
-//! printed. `--random FIRST..END FOLDER` writes scripts drawn at random.
+//! printed. `--random FIRST..END FOLDER` writes scripts drawn at random, for a sender, `--random-receiver` for a receiver.
 
-use dumbbell_packetdrill::{Row, Subject, Table, draw, read_script, run_file, run_folder, trace};
+use dumbbell_packetdrill::{Row, Subject, Table, draw, draw_receiver, read_script, run_file, run_folder, trace};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: dumbbell-packetdrill [--live] [--trace] FILE-OR-FOLDER...
-       dumbbell-packetdrill --random FIRST..END FOLDER";
+       dumbbell-packetdrill --random|--random-receiver FIRST..END FOLDER";
 
 fn main() -> ExitCode {
     let (mut is_live, mut is_trace, mut paths) = (false, false, Vec::new());
     let mut arguments = std::env::args_os().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
-            Some("--random") => {
+            Some(kind @ ("--random" | "--random-receiver")) => {
+                let draw = if kind == "--random" { draw } else { draw_receiver };
                 let range = arguments.next().and_then(|range| seeds(range.to_str()?));
                 let (Some(seeds), Some(folder)) = (range, arguments.next()) else { return refuse(USAGE) };
-                return write_random(seeds, Path::new(&folder));
+                return write_random(seeds, draw, Path::new(&folder));
             }
             Some("--live") => is_live = true,
             Some("--trace") => is_trace = true,
@@ -39,7 +40,7 @@ fn seeds(text: &str) -> Option<Range<u64>> {
     Some(first.parse().ok()?..end.parse().ok()?)
 }
 
-fn write_random(seeds: Range<u64>, folder: &Path) -> ExitCode {
+fn write_random(seeds: Range<u64>, draw: fn(u64) -> Option<String>, folder: &Path) -> ExitCode {
     let asked = seeds.end.saturating_sub(seeds.start);
     let mut written = 0;
     let drawn = seeds.filter_map(|seed| Some((seed, draw(seed)?)));

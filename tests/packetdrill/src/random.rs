@@ -15,14 +15,14 @@ use std::fmt::Write;
 use std::ops::Range;
 
 /// Bytes of every segment.
-const SEGMENT: u32 = 1000;
+pub(crate) const SEGMENT: u32 = 1000;
 /// Stimuli come at multiples of this behind [`OFFSET`]: clear of the ticks of every clock, of the millisecond in which
 /// a sender defers a burst, and of the two milliseconds within which HyStart takes ACKs for a train.
-const GRID: Duration = Duration::from_micros(1_300);
+pub(crate) const GRID: Duration = Duration::from_micros(1_300);
 /// Where the grid begins.
-const OFFSET: Duration = Duration::from_micros(350);
+pub(crate) const OFFSET: Duration = Duration::from_micros(350);
 /// Long timeouts of a kernel are late by up to 32 ms (HZ 250), and those that follow by more.
-const TOLERANCE: &str = "--tolerance_usecs=90000";
+pub(crate) const TOLERANCE: &str = "--tolerance_usecs=90000";
 /// Stimuli of one script at most.
 const MOST_STIMULI: usize = 120;
 /// What assertions are about.
@@ -136,16 +136,16 @@ impl Peer {
     }
 }
 
-fn pick<T: Copy>(rng: &mut Rng, values: &[T]) -> T {
+pub(crate) fn pick<T: Copy>(rng: &mut Rng, values: &[T]) -> T {
     values[rng.below(values.len() as u32) as usize]
 }
 
 /// Whether something of this probability happens.
-fn chance(rng: &mut Rng, probability: f64) -> bool {
+pub(crate) fn chance(rng: &mut Rng, probability: f64) -> bool {
     rng.uniform() < probability
 }
 
-fn packet(text: &str) -> Option<Packet> {
+pub(crate) fn packet(text: &str) -> Option<Packet> {
     match parse(&format!("0 {text}")).ok()?.events.pop()?.what {
         What::Packet(packet) => Some(packet),
         _ => None,
@@ -374,12 +374,12 @@ impl Play {
 }
 
 /// The number of an instant on a clock of milliseconds that begins with `first`.
-fn timestamp(first: u32, time: Time) -> u32 {
+pub(crate) fn timestamp(first: u32, time: Time) -> u32 {
     first + (time.since(START).as_micros() / 1_000) as u32
 }
 
 /// A relative time as scripts write it.
-fn relative(span: Duration) -> String {
+pub(crate) fn relative(span: Duration) -> String {
     let text = format!("{:.5}", span.as_secs_f64());
     format!("+{}", text.trim_end_matches('0').trim_end_matches('.'))
 }

@@ -71,6 +71,14 @@ impl Script {
         self.blocking_calls().any(|call| ["read", "recv"].contains(&&*call.name))
     }
 
+    /// Whether the application reads.
+    pub fn reads(&self) -> bool {
+        self.events.iter().any(|event| match &event.what {
+            What::Call(call) => ["read", "recv", "recvfrom", "recvmsg"].contains(&&*call.name),
+            _ => false,
+        })
+    }
+
     /// Whether a writer waits for room in the send buffer.
     pub fn has_blocking_write(&self) -> bool {
         self.blocking_calls().any(|call| call.bytes_offered().is_some())
