@@ -20,6 +20,11 @@ class Watch:
         self.progress: Callable[[], Progress] = lambda: (0.0, 0.0, [])
 
 
+def test_of_a_run_that_has_not_begun_nothing_is_known() -> None:
+    assert _core.Watch().progress() == (0.0, 0.0, [])
+    assert str(Live()) == "running"
+
+
 def test_a_run_that_begins_while_the_one_before_is_shown_has_its_own_flows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "Watch", Watch)
     live = Live()
