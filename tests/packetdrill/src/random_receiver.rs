@@ -9,6 +9,9 @@ use crate::script::Packet;
 use dumbbell_units::{Duration, Rng, Time};
 use std::fmt::Write;
 
+/// A TUN device gives every segment a page and more of the receive buffer. If that is full, quick ACKs end.
+const MEMORY: &str = "sysctl -q net.ipv4.tcp_rmem=\"4096 1000000 33554432\"";
+
 /// What the connection is like, and what the path does.
 struct Plan {
     has_sack: bool,
@@ -104,7 +107,8 @@ struct Play {
 
 impl Play {
     fn new(seed: u64, plan: &Plan, rng: &mut Rng) -> Option<Play> {
-        let header = format!("// A receiver drawn at random: {seed}.\n\n{TOLERANCE}\n--define=HZ=250\n\n");
+        let header =
+            format!("// A receiver drawn at random: {seed}.\n\n{TOLERANCE}\n--define=HZ=250\n\n`{MEMORY}`\n\n");
         let [syn, ack] = plan.handshake();
         let first = (plan.rtt.as_nanos()).div_ceil(GRID.as_nanos()) + 2;
         let mut arrivals = Vec::new();
