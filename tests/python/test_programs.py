@@ -183,10 +183,10 @@ def test_programs_share_a_link_with_flows_of_the_kernel(scripts: Mapping[str, st
     def holds(result: db.Result) -> None:
         kernel, ours = result.flows.rows()
         assert kernel["goodput_mbps"] + ours["goodput_mbps"] == pytest.approx(10 * 1448 / 1500, rel=0.02)
-        # Whoever starts a moment later may have a twentieth of the link for these few seconds.
-        assert min(kernel["goodput_mbps"], ours["goodput_mbps"]) > 0.1
+        assert min(kernel["goodput_mbps"], ours["goodput_mbps"]) > 0.5
 
-    result = measured(lambda: run_programs(scenario({}, flows=flows, duration="6s")), holds)
+    # Flows that start moments apart share a link unevenly at first.
+    result = measured(lambda: run_programs(scenario({}, flows=flows, duration="15s")), holds)
     kernel, ours = result.flows.rows()
     assert kernel["retransmits"] is not None
     assert ours["retransmits"] is None
