@@ -78,12 +78,15 @@ class Cost:
     flows: int
     sim_s: float
     cpu_s: float
+    process_cpu_s: float
     events: int
     packets: int
     acks: int | None
     drops: int | None
     goodput_bytes: int | None
     bytes_per_flow: int
+    series_rows: int
+    series_bytes: int
     peak_rss_bytes: int | None
 
     @property
@@ -114,7 +117,11 @@ class Program:
 
     def run(self, benchmark: Benchmark) -> Cost:
         """One run in a process of its own."""
-        done = subprocess.run(self._command(benchmark), check=True, stdout=subprocess.PIPE, text=True)
+        return self.run_file(SCENARIOS / f"{benchmark.name}.toml")
+
+    def run_file(self, file: Path, *settings: str) -> Cost:
+        """One run of an experiment file, with other `settings`, in a process of its own."""
+        done = subprocess.run([str(self.path), str(file), *settings], check=True, stdout=subprocess.PIPE, text=True)
         return Cost(**json.loads(done.stdout))
 
     def instructions_per_packet(self, benchmark: Benchmark, *, whole: bool) -> float:

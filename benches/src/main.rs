@@ -6,6 +6,7 @@
 //! dumbbell-bench [--threads N] FILE [KEY=VALUE]...
 //! ```
 
+use cpu_time::ProcessTime;
 use dumbbell_scenario::{Experiment, Scenario};
 use dumbbell_sim::{Bounds, RunOutput, Table, Values, run_on_threads};
 use serde_json::{Value, json};
@@ -56,12 +57,15 @@ fn cost(scenario: &Scenario, output: &RunOutput) -> Value {
         "flows": scenario.flows.len(),
         "sim_s": summary.sim_s,
         "cpu_s": summary.cpu_s,
+        "process_cpu_s": ProcessTime::try_now().map_or(0.0, |used| used.as_duration().as_secs_f64()),
         "events": summary.events,
         "packets": summary.packets,
         "acks": total(&output.flows, "acks_total"),
         "drops": total(&output.links, "drops_total"),
         "goodput_bytes": total(&output.flows, "delivered_bytes_total"),
         "bytes_per_flow": summary.bytes_per_flow,
+        "series_rows": rows(&output.series) + rows(&output.link_series),
+        "series_bytes": bytes(&output.series) + bytes(&output.link_series),
         "peak_rss_bytes": peak_rss_bytes(),
     })
 }
@@ -72,6 +76,16 @@ fn total(table: &Table, name: &str) -> Option<u64> {
         Values::Count(counts) => Some(counts.iter().sum()),
         _ => None,
     })
+}
+
+/// Rows of a table.
+fn rows(table: &Table) -> usize {
+    table.columns.first().map_or(0, |column| column.values.len())
+}
+
+/// Bytes of memory that the values of a table take.
+fn bytes(table: &Table) -> u64 {
+    table.columns.iter().map(|column| column.values.memory()).sum()
 }
 
 /// Largest resident set of this process so far; none where the system has no `/proc`.

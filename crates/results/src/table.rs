@@ -51,7 +51,7 @@ impl Values {
     }
 
     /// Bytes of memory held. Text counts without its letters.
-    pub(crate) fn memory(&self) -> u64 {
+    pub fn memory(&self) -> u64 {
         let bytes = match self {
             Values::Float(rows) => rows.capacity() * size_of::<f64>(),
             Values::Count(rows) => rows.capacity() * size_of::<u64>(),
