@@ -14,6 +14,8 @@ const MAX_ROWS: u64 = 500_000;
 /// wide.
 const FEW: u64 = 10;
 const SEEN_SAMPLES: u64 = 10_000;
+/// So many samples there may be even where fewer packets pass. Beyond that there are no more samples than packets.
+const FEWEST_SAMPLES: u64 = 1_000;
 /// So many samples each may have where there are many.
 const SAMPLES_OF_MANY: u64 = 100;
 /// There may be more rows where so many packets pass for each: a row takes as long as some packets.
@@ -28,7 +30,8 @@ pub(super) fn interval(duration: Duration, sampled: usize, packets: u64) -> Dura
     let seen = (FEW * samples(SHORTEST).min(SEEN_SAMPLES)).max(SAMPLES_OF_MANY * sampled);
     let most = MAX_ROWS.min(seen.max(packets / PACKETS_A_ROW));
     let mut steps = (0..).flat_map(|decade| [2, 5, 10].map(|step| Duration::from_millis(step * 10u64.pow(decade + 1))));
-    steps.find(|&interval| samples(interval) * sampled <= most).unwrap_or(SHORTEST)
+    let fits = |interval| samples(interval) <= packets.max(FEWEST_SAMPLES) && samples(interval) * sampled <= most;
+    steps.find(|&interval| fits(interval)).unwrap_or(SHORTEST)
 }
 
 /// Full packets that can pass in `duration` where flows are slowest: over all links that are the slowest of some flow's
@@ -58,11 +61,23 @@ mod tests {
         interval(Duration::from_secs(seconds), sampled, packets).as_nanos() / 1_000_000
     }
 
+    /// With as many packets as samples at 20 ms.
+    fn millis_of_few(seconds: u64, sampled: usize) -> u64 {
+        millis(seconds, sampled, 50 * seconds)
+    }
+
     #[test]
     fn ten_flows_are_sampled_as_closely_as_one() {
         for seconds in [4, 60, 200] {
-            assert_eq!((millis(seconds, 1, 0), millis(seconds, 10, 0), millis(seconds, 11, 0)), (20, 20, 50));
+            assert_eq!([1, 10, 11].map(|sampled| millis_of_few(seconds, sampled)), [20, 20, 50]);
         }
+    }
+
+    #[test]
+    fn beyond_a_thousand_there_are_no_more_samples_than_packets() {
+        assert_eq!([0, 1_000, 1_200, 3_000].map(|packets| millis(60, 1, packets)), [100, 100, 50, 20]);
+        assert_eq!(millis(20, 10, 0), 20);
+        assert_eq!(millis(36_000, 2, 2_999), 20_000, "a link of 1 kbit/s for ten hours");
     }
 
     #[test]
@@ -74,6 +89,6 @@ mod tests {
     #[test]
     fn many_flows_have_a_hundred_samples_and_a_long_run_ten_thousand() {
         assert_eq!((millis(2, 1_000, 0), millis(4, 10_000, 0)), (20, 100), "500 000 rows");
-        assert_eq!((millis(36_000, 10, 0), millis(36_000, 1, 0)), (5_000, 500));
+        assert_eq!([10, 1].map(|sampled| millis(36_000, sampled, 100_000)), [5_000, 500]);
     }
 }
