@@ -82,8 +82,9 @@ impl Connection {
         connection
     }
 
-    /// Goes through the script, writes rows, returns the digest of everything.
-    pub fn live(mut self, mut table: Option<&mut String>) -> Digest {
+    /// Goes through the script and returns its rows, each of which has the digest of everything until then.
+    pub fn live(mut self) -> Vec<String> {
+        let mut rows = Vec::new();
         for ack in 0..ACKS * self.stretch {
             if ack.is_multiple_of(self.stretch) {
                 self.follow_the_script(ack / self.stretch);
@@ -91,14 +92,12 @@ impl Connection {
             self.send();
             self.pass_to_the_next_ack();
             self.note();
-            if (ack + 1).is_multiple_of(ACKS_PER_ROW * self.stretch)
-                && let Some(table) = &mut table
-            {
-                self.write_row(table);
+            if (ack + 1).is_multiple_of(ACKS_PER_ROW * self.stretch) {
+                rows.push(self.row());
             }
         }
         assert_eq!(self.controller.algorithm(), self.exact_name, "it forgets its name");
-        self.digest
+        rows
     }
 
     fn follow_the_script(&mut self, ack: u32) {
@@ -397,14 +396,14 @@ impl Connection {
         }
     }
 
-    fn write_row(&self, table: &mut String) {
+    fn row(&self) -> String {
         let Control { cwnd, cwnd_cnt, ssthresh, pacing_rate, .. } = self.control;
         let state = format!("{:?}", self.view.ca_state);
-        write!(table, "{:>9} us {state:<8} {cwnd:>4} {cwnd_cnt:>4} {ssthresh:>10}", self.now_us).unwrap();
-        write!(table, " {pacing_rate:>9} {} {}", self.digest, self.controller.mode()).unwrap();
+        let mut row = format!("{:>9} us {state:<8} {cwnd:>4} {cwnd_cnt:>4} {ssthresh:>10}", self.now_us);
+        write!(row, " {pacing_rate:>9} {} {}", self.digest, self.controller.mode()).unwrap();
         for (name, value) in self.controller.observables().iter().zip(&self.values) {
-            write!(table, " {name}={value:.4}").unwrap();
+            write!(row, " {name}={value:.4}").unwrap();
         }
-        table.push('\n');
+        row
     }
 }

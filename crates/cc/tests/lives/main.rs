@@ -3,7 +3,8 @@
 //! A life is a script: slow start into a queue, losses, marks, a restart after idle time, a timeout, an application
 //! that has too little, a path that becomes longer. All of it happens on a grid of half a millisecond and with few
 //! packets, so that windows, delays and counts meet the bounds of the rules exactly: that is where rules are wrong
-//! first. Lives with tiny windows and with large ones follow the same script.
+//! first. Lives with tiny windows and with large ones follow the same script. A row has a digest of all that happened
+//! until then; of lives with other parameters the tables have the last row.
 //!
 //! The tables hold no truth; they show what a change does to what nobody thought of. A change that means to alter
 //! results updates them with
@@ -85,7 +86,9 @@ fn lives() -> String {
         let recipe = recipe(entry.name(), &Map::new()).unwrap();
         for life in LIVES {
             writeln!(table, "{}, {}", entry.name(), life.name).unwrap();
-            Connection::new(&recipe, life).live(Some(&mut table));
+            for row in Connection::new(&recipe, life).live() {
+                writeln!(table, "{row}").unwrap();
+            }
         }
     }
     table
@@ -109,18 +112,17 @@ fn others(value: &Value) -> Vec<Value> {
     }
 }
 
-/// Every algorithm and variant along other lives, then each of their parameters with all its other values alone:
-/// digests.
+/// How every algorithm and variant ends other lives, then each of their parameters with all its other values alone.
 fn other_lives() -> String {
     let mut table = String::new();
     for entry in Catalog::builtin().entries() {
-        write_digests(&mut table, &recipe(entry.name(), &Map::new()).unwrap(), &OTHER_LIVES);
+        write_ends(&mut table, &recipe(entry.name(), &Map::new()).unwrap(), &OTHER_LIVES);
     }
     for entry in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
         for (key, value) in entry.parameters(&Map::new()).unwrap() {
             for other in others(&value) {
                 if let Some(recipe) = recipe(entry.name(), &Map::from_iter([(key.clone(), other)])) {
-                    write_digests(&mut table, &recipe, &[LIVES[1], LIVES[4], OTHER_LIVES[0], OTHER_LIVES[2]]);
+                    write_ends(&mut table, &recipe, &[LIVES[1], LIVES[4], OTHER_LIVES[0], OTHER_LIVES[2]]);
                 }
             }
         }
@@ -128,19 +130,19 @@ fn other_lives() -> String {
     table
 }
 
-/// Every algorithm with each of its parameters changed alone: digests of all lives for switches, of two for others.
+/// Every algorithm with each of its parameters changed alone: the ends of all lives for switches, of two for others.
 fn lives_with_other_parameters() -> String {
     let mut table = String::new();
     for entry in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
         for (key, value) in entry.parameters(&Map::new()).unwrap() {
             let parameters = others(&value).into_iter().map(|other| Map::from_iter([(key.clone(), other)]));
             let Some(recipe) = parameters.into_iter().find_map(|other| recipe(entry.name(), &other)) else { continue };
-            write_digests(&mut table, &recipe, if value.is_boolean() { &LIVES[..] } else { &LIVES[2..4] });
+            write_ends(&mut table, &recipe, if value.is_boolean() { &LIVES[..] } else { &LIVES[2..4] });
         }
     }
     for (name, beta) in [("reno", 0.8), ("cubic", 0.85), ("cubic-rfc", 0.85)] {
         let parameters = Map::from_iter([("beta_ecn".to_owned(), json!(beta))]);
-        write_digests(&mut table, &recipe(name, &parameters).unwrap(), &LIVES);
+        write_ends(&mut table, &recipe(name, &parameters).unwrap(), &LIVES);
     }
     // Marks count for BBR on short paths, and a path of 10 ms is short here.
     for name in ["bbr2", "bbr3"] {
@@ -149,7 +151,7 @@ fn lives_with_other_parameters() -> String {
                 Map::from_iter([("ecn_max_rtt".to_owned(), json!("20ms")), ("ecn".to_owned(), json!(true))]);
             let is_on = Catalog::builtin().find(name).unwrap().parameters(&Map::new()).unwrap()[key] == true;
             parameters.insert(key.to_owned(), json!(key == "ecn" || !is_on));
-            write_digests(&mut table, &recipe(name, &parameters).unwrap(), &LIVES);
+            write_ends(&mut table, &recipe(name, &parameters).unwrap(), &LIVES);
         }
     }
     table
@@ -159,12 +161,13 @@ fn recipe(name: &str, parameters: &Map<String, Value>) -> Option<Recipe> {
     Catalog::builtin().recipe(name, parameters).ok()
 }
 
-fn write_digests(table: &mut String, recipe: &Recipe, lives: &[Life]) {
-    write!(table, "{}, {}:", recipe.name(), Value::Object(recipe.changed().clone())).unwrap();
+/// The last row of each life.
+fn write_ends(table: &mut String, recipe: &Recipe, lives: &[Life]) {
+    writeln!(table, "{}, {}", recipe.name(), Value::Object(recipe.changed().clone())).unwrap();
     for life in lives {
-        write!(table, " {}", Connection::new(recipe, *life).live(None)).unwrap();
+        let rows = Connection::new(recipe, *life).live();
+        writeln!(table, "{:>16}: {}", life.name, rows.last().unwrap().trim_start()).unwrap();
     }
-    table.push('\n');
 }
 
 #[test]
