@@ -3,7 +3,7 @@
 use super::digest::Digest;
 use super::options::{LOSSES, QUEUES};
 use super::traffic::TestPacket;
-use super::{digest_of, loss, plain, queue};
+use super::{loss, plain, queue};
 use crate::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
 use crate::{Change, Ecn, LinkConfig, LinkRate, Medium, Offer, Port, QueueLimit};
 use dumbbell_units::{Duration, Rng, Time};
@@ -187,7 +187,7 @@ pub fn drawn(number: u64) -> String {
     let categories = [AccessCategory::Voice, AccessCategory::Video, AccessCategory::Background];
     let categories = &categories[..[0, 0, 1, 3][draw(4)]];
     let row = live(channel(json, errors, categories, station_queue), number);
-    format!("{json}, {station_queue}, errors {errors:?}, {categories:?}: {}", digest_of(&row))
+    format!("{json}, {station_queue}, errors {errors:?}, {categories:?}: {row}")
 }
 
 /// Lets packets pass a channel; all that can be seen of it.
