@@ -318,7 +318,8 @@ class Sweep:
         metas = [meta for folder in folders for meta in archive.metas(folder)]
         metas += [meta for content_hash in wanted if (meta := self._meta_of_format_1(content_hash)) is not None]
         ours = {meta.content_hash for meta in metas if self._fits(meta, wanted) and meta.engine == engine_digest()}
-        others = {meta.content_hash: meta for meta in metas if self._fits(meta, wanted.keys() - ours)}
+        missing = wanted.keys() - ours
+        others = {meta.content_hash: meta for meta in metas if self._fits(meta, missing)}
         if not others:
             return
         count = sum(len(wanted[content_hash]) for content_hash in others)

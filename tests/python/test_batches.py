@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import batches, commits, experiment, marker, parallel, results
+from dumbbell import api, batches, commits, experiment, marker, parallel, results
 from dumbbell.tables import Table, joined
 
 MIXED: dict[str, Any] = {
@@ -191,6 +191,22 @@ def test_what_is_on_disk_is_known_before_anything_runs(tmp_path: Path, monkeypat
     other = tmp_path / "other"
     of_another_engine(other, monkeypatch)
     assert [db.sweep(MIXED, out=other, others=others).stored() for others in ("rerun", "keep")] == [0, 6]
+
+
+def test_what_is_missing_is_found_out_once_however_many_points_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Once for each point would take a minute for 30 000 of them.
+    db.sweep(MIXED, out=tmp_path / "out").collect()
+    looked_through: list[Container[str]] = []
+
+    def fits(sweep: api.Sweep, meta: db.Meta, wanted: Container[str]) -> bool:
+        looked_through.append(wanted)
+        return meta.content_hash in wanted
+
+    monkeypatch.setattr(api.Sweep, "_fits", fits)
+    db.sweep(MIXED, out=tmp_path / "out").collect()
+    assert len(looked_through) > 6 > len({id(wanted) for wanted in looked_through})
 
 
 def test_the_command_offers_both(dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
