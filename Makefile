@@ -19,7 +19,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock wheel release-check bench bench-ns3 fidelity record record-virtual differ acks agreement bpf clean
+.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock wheel release-check bench bench-ns3 cliffs fidelity record record-virtual differ acks agreement bpf clean
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
@@ -133,6 +133,11 @@ release-check: $(VENV)/builders
 bench: $(VENV)/tools $(VENV)/built
 	$(BIN)/python benches/run.py
 	$(BIN)/python benches/calls.py
+
+# What recording costs in many experiments, and how costs grow.
+cliffs: $(VENV)/tools $(VENV)/built
+	$(BIN)/python benches/cliffs.py
+	$(BIN)/python benches/cliffs.py --growth
 
 # Beside ns-3, which is installed for this purpose and takes 300 MB.
 bench-ns3: $(VENV)/tools benches/.venv-ns3/built

@@ -13,8 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -147,7 +149,8 @@ class Growth:
     sizes: Sequence[float]
     cpu_s: Sequence[float]
     """Of the whole process, set-up included, less what the shortest experiment takes."""
-    packets: Sequence[int]
+    counts: Sequence[int]
+    """Packets, or points of a sweep."""
     resident_bytes: Sequence[int]
     """More than the shortest experiment has."""
 
@@ -159,7 +162,7 @@ class Growth:
     @property
     def cells(self) -> tuple[str, ...]:
         """A row of the table."""
-        of_each = zip(self.sizes, self.cpu_s, self.packets, self.resident_bytes, strict=True)
+        of_each = zip(self.sizes, self.cpu_s, self.counts, self.resident_bytes, strict=True)
         costs = (f"{n:,g}: {s:.3f} s, {s * 1e9 / max(1, p):,.0f} ns, {b / MIB:.0f} MiB" for n, s, p, b in of_each)
         return (self.name, *costs, *(f"{exponent:.2f}" for exponent in self.exponents))
 
@@ -184,6 +187,9 @@ FAMILIES: dict[str, tuple[Sequence[float], Callable[[float], str]]] = {
     "samples": ((1, 3, 10, 30), lambda n: dumbbell(1, flows=10, seconds=60, more=f'record.interval = "{30 / n}ms"\n')),
 }
 """What grows, its sizes, and the experiment of one size."""
+
+POINTS = (300, 1000, 3000, 10_000)
+"""Points of sweeps."""
 
 
 class Runner:
@@ -224,13 +230,43 @@ class Runner:
         sizes, text = FAMILIES[name]
         (least,) = self.costs(dumbbell(1, seconds=0.001), [])
         costs = [self.costs(text(size), [])[0] for size in sizes]
-        return Growth(
+        return grown(
             name,
             sizes,
-            [max(cost.process_cpu_s - least.process_cpu_s, LEAST_CPU_S) for cost in costs],
             [cost.packets for cost in costs],
-            [max((cost.peak_rss_bytes or 0) - (least.peak_rss_bytes or 0), LEAST_BYTES) for cost in costs],
+            [(cost.process_cpu_s, cost.peak_rss_bytes or 0) for cost in (least, *costs)],
         )
+
+    def growth_of_sweeps(self) -> list[Growth]:
+        """How the costs of a sweep grow with its points: of the command that runs them, and of one that finds them."""
+        ran, found = ([self._sweep(count, place) for count in (1, *POINTS)] for place in (0, 1))
+        return [grown(name, POINTS, POINTS, costs) for name, costs in (("points run", ran), ("points found", found))]
+
+    def _sweep(self, points: int, place: int) -> tuple[float, int]:
+        """CPU seconds and peak memory of a command that runs so many points, or of the same command after it."""
+        file, out = self._folder / "sweep.toml", self._folder / f"points-{points}"
+        text = dumbbell(10, seconds=0.2, more="record.series = false\n")
+        file.write_text(f"{text}\n[sweep]\nrepeat = {points}\n")
+        command = [sys.executable, "-m", "dumbbell", "run", str(file), "--out", str(out), "--jobs", "1"]
+        assert out.exists() == bool(place), "one command after the other"
+        running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+        if running.returncode:
+            raise subprocess.CalledProcessError(running.returncode, command)
+        return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+
+
+def grown(name: str, sizes: Sequence[float], counts: Sequence[int], costs: Sequence[tuple[float, int]]) -> Growth:
+    """Costs of each size, the first of which is that of the shortest experiment."""
+    (least_s, least_bytes), *others = costs
+    return Growth(
+        name,
+        sizes,
+        [max(cpu_s - least_s, LEAST_CPU_S) for cpu_s, _ in others],
+        counts,
+        [max(resident - least_bytes, LEAST_BYTES) for _, resident in others],
+    )
 
 
 def print_recordings(all_of_them: Sequence[Recording]) -> None:
@@ -253,7 +289,7 @@ def print_recordings(all_of_them: Sequence[Recording]) -> None:
 
 def print_growths(growths: Sequence[Growth]) -> None:
     """The table, and a line that sums up."""
-    sizes = ("smallest: CPU, a packet, memory", "", "", "largest")
+    sizes = ("smallest: CPU, of a packet or point, memory", "", "", "largest")
     print_table(("what grows", *sizes, "exponent of CPU", "of memory"), [one.cells for one in growths])
     above = sum(max(one.exponents) > MAX_EXPONENT for one in growths)
     print(f"\n{above} of {len(growths)} above {MAX_EXPONENT}")
@@ -285,6 +321,7 @@ def main() -> int:
         runner = Runner(Program.build(), options.runs, Path(folder))
         if options.growth:
             growths = [runner.growth(name) for name in announced(FAMILIES)]
+            growths += [growth for _ in announced(["points of sweeps"]) for growth in runner.growth_of_sweeps()]
             show(growths, print_growths, as_json=options.json)
         else:
             recordings = [runner.recording(name, texts[name]) for name in announced(texts)]
