@@ -19,7 +19,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock wheel release-check bench bench-ns3 cliffs fidelity record record-virtual differ acks agreement bpf clean
+.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock wheel release-check bench bench-ns3 bench-peers cliffs fidelity record record-virtual differ acks agreement bpf clean
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
@@ -142,6 +142,10 @@ cliffs: $(VENV)/tools $(VENV)/built
 # Beside ns-3, which is installed for this purpose and takes 300 MB.
 bench-ns3: $(VENV)/tools benches/.venv-ns3/built
 	$(BIN)/python benches/run.py
+
+# What people ask about, from one flow to a thousand and Wi-Fi, in a table and in out/ns3-peers.png. Five minutes.
+bench-peers: $(VENV)/built benches/.venv-ns3/built
+	$(BIN)/python benches/peers.py
 
 # Beside a live kernel, where jitter blurs the picture, and beside one in virtual time.
 fidelity: $(VENV)/built

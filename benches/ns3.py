@@ -89,7 +89,7 @@ class Ns3:
         """Simulates `scenario` to its end."""
         command = [str(self.program), *scenario.arguments()]
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-        values = dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
+        values = words(done.stdout)
         return Ns3Cost(
             sim_s=float(values["dur"]),
             cpu_s=float(values["run_cpu"]),
@@ -100,20 +100,30 @@ class Ns3:
         )
 
 
+def words(printed: str) -> dict[str, str]:
+    """The `key=value` pairs that an ns-3 program prints."""
+    return dict(word.split("=", 1) for word in printed.split() if "=" in word)
+
+
 def find(build_dir: Path) -> Ns3 | str:
     """Compiles the ns-3 program when it is out of date; the reason in words when there is none to be had."""
+    source = PEER / "dumbbell.cc"
+    if not source.exists():
+        return "the ns-3 program, ../shared/peers/ns3/dumbbell.cc, is not here"
+    return build(source, PEER / "build_wheel.sh", build_dir)
+
+
+def build(source: Path, script: Path, build_dir: Path) -> Ns3 | str:
+    """Compiles a program against the installed wheel when it is out of date: `script VENV OUT` does it."""
     venv = Path(os.environ.get("DUMBBELL_NS3", DEFAULT_VENV)).absolute()
     metadata = next(venv.glob("lib/python3*/site-packages/ns3-*.dist-info"), None)
     if metadata is None:
         return f"no ns-3 in {venv}: `make bench-ns3` installs it, DUMBBELL_NS3 names another virtual environment"
-    source = PEER / "dumbbell.cc"
-    if not source.exists():
-        return "the ns-3 program, ../shared/peers/ns3/dumbbell.cc, is not here"
     version = metadata.name.removeprefix("ns3-").removesuffix(".dist-info")
-    program = build_dir / f"ns3-dumbbell-{version}"
+    program = build_dir / f"ns3-{source.stem}-{version}"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         build_dir.mkdir(parents=True, exist_ok=True)
-        build = subprocess.run(["bash", PEER / "build_wheel.sh", venv, program], capture_output=True, text=True)
-        if build.returncode != 0:
-            return f"the ns-3 program does not compile against {venv}:\n{build.stderr.strip()}"
+        done = subprocess.run(["bash", script, venv, program], capture_output=True, text=True)
+        if done.returncode != 0:
+            return f"the ns-3 program does not compile against {venv}:\n{done.stderr.strip()}"
     return Ns3(program, version)
