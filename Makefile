@@ -143,7 +143,7 @@ cliffs: $(VENV)/tools $(VENV)/built
 bench-ns3: $(VENV)/tools benches/.venv-ns3/built
 	$(BIN)/python benches/run.py
 
-# What people ask about, from one flow to a thousand and Wi-Fi, in a table and in out/ns3-peers.png. Five minutes.
+# What people ask about, from one flow to a thousand and Wi-Fi, in a table and in out/ns3-peers.png. Three minutes.
 bench-peers: $(VENV)/built benches/.venv-ns3/built
 	$(BIN)/python benches/peers.py
 

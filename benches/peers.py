@@ -276,6 +276,15 @@ def find_peer(build_dir: Path) -> ns3.Ns3 | None:
     return None
 
 
+def runs_of(peer: ns3.Ns3, row: Row, runs: int) -> list[Sample]:
+    """Runs of ns-3; none where one takes too long."""
+    try:
+        return [theirs(peer, row) for _ in range(runs)]
+    except subprocess.TimeoutExpired:
+        print(f"ns-3 is left out of {row.title}: it takes more than {LONGEST_S} s.", file=sys.stderr)
+        return []
+
+
 def main() -> int:
     """Measures, prints and draws."""
     parser = argparse.ArgumentParser(description="Measure experiments beside ns-3.")
@@ -297,7 +306,7 @@ def main() -> int:
             if options.only and row.name not in options.only:
                 continue
             print(f"Measuring {row.title} ...", file=sys.stderr)
-            others = [theirs(peer, row) for _ in range(options.ns3_runs)] if peer and row.ns3 else []
+            others = runs_of(peer, row, options.ns3_runs) if peer and row.ns3 else []
             measured.append(Measured(row, [ours(program, row, Path(directory)) for _ in range(options.runs)], others))
     if options.json:
         print(json.dumps([one.as_json() for one in measured], indent=2))
