@@ -1,7 +1,7 @@
 """Mutants of the Python package, as mutmut makes them: one file of a copy of the project is changed at a time.
 
 What the type checker refuses is unviable, as what does not compile. The rest is shown to the tests that run the line,
-then to one test file after another, the nearest first, until a test fails.
+if that was measured, then to one test file after another, the nearest first, until a test fails.
 """
 
 from __future__ import annotations
@@ -227,13 +227,19 @@ def judge(mutant: PythonMutant, suite: Suite, ran: Seen, most: int | None, cache
 
 @contextmanager
 def changed(file: Path, text: str) -> Iterator[None]:
-    """A file with another text, which is put back."""
+    """A file with another text, which is put back.
+
+    Each text has a second of its own: mypy takes a text as long as the one that it knows, of the same second, for that.
+    """
     unchanged = file.read_text("utf-8")
+    written = max(int(time.time()), int(file.stat().st_mtime)) + 1
     try:
         file.write_text(text, "utf-8")
+        os.utime(file, (written, written))
         yield
     finally:
         file.write_text(unchanged, "utf-8")
+        os.utime(file, (written + 1, written + 1))
 
 
 def survey(work: Path, arguments: argparse.Namespace) -> tuple[list[Mutant], dict[str, int]]:
@@ -262,7 +268,7 @@ def survey(work: Path, arguments: argparse.Namespace) -> tuple[list[Mutant], dic
     suite = Suite(tree)
     if said := suite.types(work / "mypy"):
         sys.exit(f"types are wrong without a mutant:\n{said}")
-    ran = seen(tree, work)
+    ran = seen(tree, work) if arguments.coverage else Seen({}, {})
     with (work / f"python-{arguments.seed}.jsonl").open("w", encoding="utf-8") as log:
         for mutant in sample:
             began = time.monotonic()

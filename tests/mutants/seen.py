@@ -49,7 +49,7 @@ def _statements(text: str, changed: range) -> set[int]:
 
 
 def seen(tree: Path, work: Path) -> Seen:
-    """Measures the tests of a tree, which takes a quarter of an hour, or takes what was measured in ``work``."""
+    """Measures the tests of a tree, which can take more than an hour, or takes what was measured in ``work``."""
     library, data, told = (work / f"coverage{end}" for end in ("", ".sqlite", ".txt"))
     if not library.is_dir():
         subprocess.run(["uv", "pip", "install", "--quiet", "--target", str(library), COVERAGE], check=True)

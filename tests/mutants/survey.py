@@ -20,6 +20,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "target/mutants", help="where to build (target/mutants)")
     parser.add_argument("--tool", help="a cargo with the subcommand mutants (cargo); a Python with mutmut (one of uv)")
     parser.add_argument("--only", nargs="*", default=[], help="parts of the names of files to which it is limited")
+    parser.add_argument("--no-coverage", dest="coverage", action="store_false", help="ask no test before its file")
     parser.add_argument("--files", type=int, help="how many test files look at a mutant of Python at most (all)")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
