@@ -95,6 +95,8 @@ def test_goals_and_attacks_give_what_a_run_of_the_file_measures(
     assert chosen.holds(found.value, found.worst)
     assert chosen.cost(found.value) < chosen.cost(found.beside["without the attack"])
     assert found.on_linux
+    path.write_text(found.experiment.replace('cc = "reno"', 'cc = "cubic"', 1))
+    assert chosen.measure(db.run(path)) == found.beside["cubic in its place"] != found.value
 
 
 def test_starvation_is_that_beside_another_flow(small: Path) -> None:

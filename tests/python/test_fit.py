@@ -282,6 +282,16 @@ def test_panels_hold_every_value_once_on_shared_axes(folder: Path) -> None:
             assert np.asarray(line.get_ydata()).tolist() == pytest.approx(means)
 
 
+@pytest.mark.parametrize(("word", "titles"), [("label", ["early", "late"]), ("cc", ["bbr", "cubic"])])
+def test_flows_that_share_a_path_have_panels_of_their_own(word: str, titles: list[str], tmp_path: Path) -> None:
+    flows = [{"cc": "bbr", "label": "early"}, {"cc": "cubic", "label": "late"}]
+    document = {"duration": "1s", "path": {"rate": "5mbit", "rtt": "20ms"}, "flows": flows}
+    document |= {"sweep": {"path.loss": ["0%", "1%"]}}
+    sweep = db.sweep(document, out=tmp_path / "shared", progress=False).collect()
+    for picture in (sweep.plot.metric("loss", panels=word), sweep.plot.cdf("goodput_mbps", panels=[word])):
+        assert [axes.get_title() for axes in picture.axes] == titles
+
+
 def test_a_map_mixes_no_algorithms(folder: Path) -> None:
     sweep = db.load_sweep(folder)
     picture = sweep.plot.heat_map("loss", "buffer")

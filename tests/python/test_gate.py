@@ -299,6 +299,7 @@ def test_own_classes_and_quic_are_compared(own: Path, tmp_path: Path, dumbbell: 
     [
         ({"format": 2}, "format: this version reads 1, found 2"),
         ({"scenarios": {}}, "scenarios: a table of scenarios is missing"),
+        ({"scenarios": ["steady"]}, "scenarios: a table of scenarios is missing"),
         ({"transport": "quic"}, "was recorded over quic, which cannot be compared with another transport"),
         ({"scenarios": {"other": {"digest": "", "seeds": [1], "values": {}}}}, "`steady` was not recorded"),
         (

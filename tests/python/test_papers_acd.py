@@ -102,6 +102,15 @@ def test_losses_must_come_in_bursts_at_both_startups() -> None:
     assert verdict(1.5, 200.0) == "fails"
 
 
+@pytest.mark.parametrize(("last", "holds"), [(8.0, True), (12.0, False)])
+def test_a_last_second_is_as_good_as_a_last_minute_to_say_what_is_lost_without_bursts(last: float, holds: bool) -> None:
+    import polars as pl
+
+    run = with_bursts(two_senders(meeting(30)[:91]), 10.0, 10.0)
+    steady = pl.when(pl.col("t_s") == 91).then(last).otherwise(pl.col("lost")).alias("lost")
+    assert table2.bursts(replace(run, kept=run.kept.with_columns(steady))) is holds
+
+
 @pytest.mark.parametrize(("base", "form", "holds"), [(100, 50, True), (100, 66, False), (100, 39, False)])
 def test_half_of_the_retransmissions_is_from_four_to_six_and_a_half_tenths(
     base: float, form: float, holds: bool, monkeypatch: pytest.MonkeyPatch

@@ -34,6 +34,14 @@ def test_every_case_is_a_valid_experiment_of_its_own(suite: str, part: suites.Pa
     assert len(hashes) == len({case.key for case in cases}) == len(cases)
 
 
+@pytest.mark.parametrize(("suite", "part"), PARTS, ids=lambda value: getattr(value, "name", value))
+def test_only_what_is_measured_over_time_is_recorded_over_time(suite: str, part: suites.Part) -> None:
+    cases = part.cases(suites.Choice(cc=("cubic",), quick=True))
+    described = [experiment.load(dict(case.document)).explain() for case in cases]
+    over_time = {"tmrg/basic", "tmrg/buffers", "tmrg/ramp-up", "tmrg/transients"}
+    assert {"  no time series\n" not in text for text in described} == {f"{suite}/{part.name}" in over_time}
+
+
 def test_the_queues_are_those_of_the_engine() -> None:
     page = dict(_core.reference())["links"]
     assert {"droptail", "codel", "red", "pie"} <= set(aqm.disciplines())
