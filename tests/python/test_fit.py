@@ -282,14 +282,36 @@ def test_panels_hold_every_value_once_on_shared_axes(folder: Path) -> None:
             assert np.asarray(line.get_ydata()).tolist() == pytest.approx(means)
 
 
-@pytest.mark.parametrize(("word", "titles"), [("label", ["early", "late"]), ("cc", ["bbr", "cubic"])])
-def test_flows_that_share_a_path_have_panels_of_their_own(word: str, titles: list[str], tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep in which two flows of different algorithms share a path."""
+    place = tmp_path_factory.mktemp("shared") / "sweep"
     flows = [{"cc": "bbr", "label": "early"}, {"cc": "cubic", "label": "late"}]
     document = {"duration": "1s", "path": {"rate": "5mbit", "rtt": "20ms"}, "flows": flows}
-    document |= {"sweep": {"path.loss": ["0%", "1%"]}}
-    sweep = db.sweep(document, out=tmp_path / "shared", progress=False).collect()
-    for picture in (sweep.plot.metric("loss", panels=word), sweep.plot.cdf("goodput_mbps", panels=[word])):
+    db.sweep(document | {"sweep": {"path.loss": ["0%", "1%"]}}, out=place, progress=False).collect()
+    return place
+
+
+@pytest.mark.parametrize(("word", "titles"), [("label", ["early", "late"]), ("cc", ["bbr", "cubic"])])
+def test_flows_that_share_a_path_have_panels_of_their_own(word: str, titles: list[str], shared: Path) -> None:
+    plot = db.load_sweep(shared).plot
+    for picture in (plot.metric("loss", panels=word), plot.cdf("goodput_mbps", panels=[word])):
         assert [axes.get_title() for axes in picture.axes] == titles
+
+
+def test_flows_that_share_a_path_have_lines_of_their_own(shared: Path) -> None:
+    def names(picture: Figure) -> list[str]:
+        return [text.get_text() for text in picture.legends[0].get_texts()]
+
+    plot = db.load_sweep(shared).plot
+    for picture in (
+        plot.metric("loss", by="label"),
+        plot.box("loss", by="label"),
+        plot.cdf("goodput_mbps", by="label"),
+    ):
+        assert names(picture) == ["early (bbr)", "late (cubic)"]
+    both = names(plot.cdf("goodput_mbps", by=["loss", "label"]))
+    assert both == [f"{name}, loss {loss}" for loss in ("0%", "1%") for name in ("early (bbr)", "late (cubic)")]
 
 
 def test_a_map_mixes_no_algorithms(folder: Path) -> None:
