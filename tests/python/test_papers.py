@@ -17,11 +17,12 @@ from rich.console import Console
 
 from conftest import Cli
 from dumbbell import experiment, papers
-from dumbbell.papers import Claim, Judgement, Outcome, text, traces
+from dumbbell.papers import Claim, Judgement, Outcome, output, rebbr, text, traces
 from dumbbell.papers.data import published
 from dumbbell.papers.model import CONTRADICTED, ENOUGH, Grid
 from dumbbell.papers.rebbr import curves, fig1, fig5
 from dumbbell.papers.rebbr.curves import CUBIC, PACED, UNPACED, Curves, Run
+from dumbbell.storage import OutputError
 
 CLAIM: Claim[None] = Claim("x-1", "It is fast.", "very", lambda _: [])
 LOSSES = (1e-5, 1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
@@ -387,6 +388,33 @@ def test_a_study_leaves_files_of_others_alone(dumbbell: Cli, tmp_path: Path) -> 
     assert dumbbell("reproduce", "rebbr/fig1", "--quick", "--html", "--out", out).status == 0
     assert (out / "notes.txt").read_text() == "mine"
     assert "rebbr.html" in json.loads((out / "dumbbell.json").read_text())["files"]
+
+
+@pytest.mark.parametrize(
+    ("names", "is_ours"),
+    [
+        (["fig1/report.json", "fig2/report.json"], True),
+        (["fig1/report.json", "rebbr.html"], True),
+        (["fig1/report.json", "rebbr.html", "bbr-n.html"], True),
+        (["rebbr.html"], False),
+        (["fig1/report.json", "mine.html"], False),
+        (["fig1/report.json", "rebbr.txt"], False),
+        (["fig1/report.json", "fig2/mine.json"], False),
+    ],
+)
+def test_parts_and_pages_alone_show_that_an_earlier_version_wrote_a_study(
+    names: list[str], is_ours: bool, tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("earlier")
+    if is_ours:
+        assert output.write_page(rebbr.STUDY, [], tmp_path).read_text().lower().startswith("<!doctype html>")
+        assert "rebbr.html" in json.loads((tmp_path / "dumbbell.json").read_text())["files"]
+    else:
+        with pytest.raises(OutputError, match="so no study of Dumbbell"):
+            output.write_page(rebbr.STUDY, [], tmp_path)
+        assert all((tmp_path / name).read_text() == "earlier" for name in names)
 
 
 STUDIES = Path(__file__).parents[2] / "docs/studies"
