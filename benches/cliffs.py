@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -228,14 +229,18 @@ class Runner:
     def growth(self, name: str) -> Growth:
         """How an experiment's costs grow."""
         sizes, text = FAMILIES[name]
-        (least,) = self.costs(dumbbell(1, seconds=0.001), [])
         costs = [self.costs(text(size), [])[0] for size in sizes]
         return grown(
             name,
             sizes,
             [cost.packets for cost in costs],
-            [(cost.process_cpu_s, cost.peak_rss_bytes or 0) for cost in (least, *costs)],
+            [(cost.process_cpu_s, cost.peak_rss_bytes or 0) for cost in (self._least, *costs)],
         )
+
+    @cached_property
+    def _least(self) -> Cost:
+        """What the shortest experiment takes."""
+        return self.costs(dumbbell(1, seconds=0.001), [])[0]
 
     def growth_of_sweeps(self) -> list[Growth]:
         """How the costs of a sweep grow with its points: of the command that runs them, and of one that finds them."""

@@ -61,21 +61,27 @@ class Ns3Scenario:
 
 
 @dataclass(frozen=True)
-class Ns3Cost:
-    """What one run cost, setting the network up excluded."""
+class PacketCost:
+    """The CPU time of a run, and its packets."""
 
-    sim_s: float
     cpu_s: float
     packets: int
     """Data packets that reached a receiver, duplicates included."""
-    goodput_mbps: float
-    drops: int
-    peak_rss_bytes: int
 
     @property
     def ns_per_packet(self) -> float:
         """CPU nanoseconds per data packet that reached a receiver."""
         return self.cpu_s * 1e9 / self.packets
+
+
+@dataclass(frozen=True)
+class Ns3Cost(PacketCost):
+    """What one run cost, setting the network up excluded."""
+
+    sim_s: float
+    goodput_mbps: float
+    drops: int
+    peak_rss_bytes: int
 
 
 @dataclass(frozen=True)

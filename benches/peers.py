@@ -127,20 +127,13 @@ ROWS = (
 
 
 @dataclass(frozen=True)
-class Sample:
+class Sample(ns3.PacketCost):
     """One run, and one of a millisecond."""
 
-    cpu_s: float
-    packets: int
     goodput_mbps: float
     peak_rss_bytes: int
     setup_s: float
     """CPU seconds of the whole process of a run of a millisecond."""
-
-    @property
-    def ns_per_packet(self) -> float:
-        """CPU nanoseconds per data packet that reached a receiver."""
-        return self.cpu_s * 1e9 / self.packets
 
 
 def process(command: Sequence[str]) -> tuple[str, float]:

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import ns3
-from ns3 import MIB, Ns3, Ns3Cost, Ns3Scenario
+from ns3 import MIB, Ns3, Ns3Cost, Ns3Scenario, PacketCost
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "benches" / "scenarios"
@@ -72,15 +72,13 @@ BENCHMARKS = (
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(PacketCost):
     """What `dumbbell-bench` says about one run."""
 
     flows: int
     sim_s: float
-    cpu_s: float
     process_cpu_s: float
     events: int
-    packets: int
     acks: int | None
     drops: int | None
     goodput_bytes: int | None
@@ -88,11 +86,6 @@ class Cost:
     series_rows: int
     series_bytes: int
     peak_rss_bytes: int | None
-
-    @property
-    def ns_per_packet(self) -> float:
-        """CPU nanoseconds per data packet that reached a receiver."""
-        return self.cpu_s * 1e9 / self.packets
 
 
 @dataclass(frozen=True)

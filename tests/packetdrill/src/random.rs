@@ -384,15 +384,23 @@ pub(crate) fn relative(span: Duration) -> String {
     format!("+{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Some scripts that `draw` gives; each number has to give the same script again, and enough of them have to give one.
+#[cfg(test)]
+pub(crate) fn some_scripts(draw: fn(u64) -> Option<String>) -> Vec<String> {
+    let drawn: Vec<_> = (0..40).map(draw).collect();
+    assert_eq!(drawn, (0..40).map(draw).collect::<Vec<_>>());
+    let scripts: Vec<_> = drawn.into_iter().flatten().collect();
+    assert!(scripts.len() >= 10);
+    scripts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_same_number_gives_the_same_script_and_most_numbers_give_one() {
-        let drawn: Vec<_> = (0..40).map(draw).collect();
-        assert_eq!(drawn, (0..40).map(draw).collect::<Vec<_>>());
-        assert!(drawn.iter().flatten().count() >= 10);
+        some_scripts(draw);
     }
 
     #[test]

@@ -73,10 +73,10 @@ impl Script {
 
     /// Whether the application reads.
     pub fn reads(&self) -> bool {
-        self.events.iter().any(|event| match &event.what {
-            What::Call(call) => ["read", "recv", "recvfrom", "recvmsg"].contains(&&*call.name),
-            _ => false,
-        })
+        self.events
+            .iter()
+            .filter_map(Event::call)
+            .any(|call| ["read", "recv", "recvfrom", "recvmsg"].contains(&&*call.name))
     }
 
     /// Whether a writer waits for room in the send buffer.
@@ -85,8 +85,7 @@ impl Script {
     }
 
     fn blocking_calls(&self) -> impl Iterator<Item = &Call> {
-        let blocking = self.events.iter().filter(|event| event.until.is_some());
-        blocking.filter_map(|event| if let What::Call(call) = &event.what { Some(call) } else { None })
+        self.events.iter().filter(|event| event.until.is_some()).filter_map(Event::call)
     }
 
     /// What the socket options of this name are set to at any time.
@@ -109,6 +108,13 @@ pub struct Event {
     pub until: Option<Moment>,
     /// What.
     pub what: What,
+}
+
+impl Event {
+    /// The system call that it is.
+    fn call(&self) -> Option<&Call> {
+        if let What::Call(call) = &self.what { Some(call) } else { None }
+    }
 }
 
 /// A time of a script: since its beginning, or since the event before.
