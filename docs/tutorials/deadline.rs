@@ -77,6 +77,6 @@ mod tests {
         link.offer_burst(Time::ZERO, [0], 100, Ecn::NotEct);
         link.drain();
         assert_eq!(link.arrived.len(), 31);
-        assert_eq!(link.counters().dropped_aqm.packets, 69);
+        assert_eq!(link.counters().drops[DropCause::Aqm].packets, 69);
     }
 }

@@ -1,7 +1,7 @@
 //! What links show of themselves, as the rows that result tables are made of.
 
 use dumbbell_path::wifi::RadioCounters;
-use dumbbell_path::{LinkCounters, Medium, Packet, Port};
+use dumbbell_path::{DropCause, LinkCounters, Medium, Packet, Port};
 use dumbbell_results::{LinkCounts, LinkSample, LinkSummary, UNKNOWN};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
@@ -24,14 +24,9 @@ pub(crate) fn link_sample<P: Packet>(
         queue_packets: backlog.packets,
         departed_bits,
         capacity_bits: medium.capacity_bits(port, Time::ZERO + now.since(Time::ZERO + interval), now),
-        drops: counters.queue_drops().packets,
-        losses: losses(&counters),
+        drops: counters.drops.in_queue().packets,
+        losses: counters.drops.lost().packets,
     }
-}
-
-/// Packets lost at random.
-fn losses(counters: &LinkCounters) -> u64 {
-    counters.lost_before.packets + counters.lost_after.packets
 }
 
 /// A row for a port of a medium, which for a link is the link, when the measured interval is over at `now`; its totals
@@ -72,12 +67,12 @@ pub fn total<P: Packet>(row: &mut LinkSummary, medium: &mut dyn Medium<P>, port:
 fn counts(counters: &LinkCounters, radio: Option<RadioCounters>) -> LinkCounts {
     LinkCounts {
         arrivals: counters.arrivals.packets,
-        drops: counters.queue_drops().packets,
-        drops_full: counters.dropped_full.packets,
-        drops_aqm: counters.dropped_aqm.packets,
-        drops_ack_filter: counters.filtered_acks.packets,
-        drops_policed: counters.policed.packets,
-        losses: losses(counters),
+        drops: counters.drops.in_queue().packets,
+        drops_full: counters.drops[DropCause::QueueFull].packets,
+        drops_aqm: counters.drops[DropCause::Aqm].packets,
+        drops_ack_filter: counters.drops[DropCause::AckFilter].packets,
+        drops_policed: counters.drops[DropCause::Policed].packets,
+        losses: counters.drops.lost().packets,
         marks: counters.marked,
         ecn_changed: counters.ecn_changed,
         aggregates: radio.map_or(UNKNOWN, |radio| radio.aggregates),

@@ -113,7 +113,7 @@ impl FaultyEcn {
         let mut happens = || self.fault.probability == always() || self.rng.uniform() < self.fault.probability.as_f64();
         if turned != packet.ecn() && happens() {
             packet.set_ecn(turned);
-            ledger.ecn_changed += 1;
+            ledger.counted.ecn_changed += 1;
         }
     }
 }
@@ -155,7 +155,7 @@ mod tests {
             marked += u64::from(packet.ecn == Ecn::Ce);
         }
         assert!((2_350..2_650).contains(&marked), "{marked} of 10,000");
-        assert_eq!(ledger.ecn_changed, marked);
+        assert_eq!(ledger.counted.ecn_changed, marked);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::stats::Tally;
 use crate::train::Train;
 use dumbbell_units::Time;
 use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,110 +51,93 @@ pub enum Report<P> {
     Dropped(P, DropCause),
 }
 
-/// What happened to packets so far. Those that arrived and were neither lost nor dropped are
-/// in flight or were given back at the far end.
+/// Packets that were dropped, by cause, the last of which is the ACK filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops([Tally; DropCause::AckFilter as usize + 1]);
+
+impl Index<DropCause> for Drops {
+    type Output = Tally;
+
+    #[inline]
+    fn index(&self, cause: DropCause) -> &Tally {
+        &self.0[cause as usize]
+    }
+}
+
+impl IndexMut<DropCause> for Drops {
+    #[inline]
+    fn index_mut(&mut self, cause: DropCause) -> &mut Tally {
+        &mut self.0[cause as usize]
+    }
+}
+
+impl Drops {
+    /// Lost at random.
+    pub fn lost(&self) -> Tally {
+        self[DropCause::LossBefore].plus(self[DropCause::LossAfter])
+    }
+
+    /// Dropped by the queue and the policer in front of it, whatever the reason.
+    pub fn in_queue(&self) -> Tally {
+        self.all().minus(self.lost())
+    }
+
+    /// Dropped before they could leave the transmitter.
+    pub(crate) fn before_departure(&self) -> Tally {
+        self.all().minus(self[DropCause::LossAfter])
+    }
+
+    fn all(&self) -> Tally {
+        self.0.into_iter().fold(Tally::default(), Tally::plus)
+    }
+}
+
+/// What happened to packets so far. Those that arrived and were not dropped are in flight or were given back at the
+/// far end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Offered.
     pub arrivals: Tally,
-    /// Lost before the queue.
-    pub lost_before: Tally,
-    /// Dropped by the policer.
-    pub policed: Tally,
-    /// Dropped because they did not fit, or to make room.
-    pub dropped_full: Tally,
-    /// Dropped by the discipline although they fitted.
-    pub dropped_aqm: Tally,
-    /// ACKs dropped because later ones say what they say.
-    pub filtered_acks: Tally,
+    /// Dropped.
+    pub drops: Drops,
     /// Left the transmitter, including those lost afterwards.
     pub departures: Tally,
-    /// Lost after the transmitter.
-    pub lost_after: Tally,
     /// Packets marked "congestion experienced".
     pub marked: u64,
     /// Packets whose ECN bits a [fault](crate::EcnFault) changed.
     pub ecn_changed: u64,
 }
 
-impl LinkCounters {
-    /// Packets and bytes dropped by the queue and the policer in front of it, whatever the reason.
-    pub fn queue_drops(&self) -> Tally {
-        let parts = [self.policed, self.dropped_full, self.dropped_aqm, self.filtered_acks];
-        Tally { packets: parts.iter().map(|t| t.packets).sum(), bytes: parts.iter().map(|t| t.bytes).sum() }
-    }
-}
-
 /// Running counts, and the packets dropped after they had been accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger<P> {
-    pub(crate) arrivals: Tally,
-    pub(crate) lost_before: Tally,
-    pub(crate) policed: Tally,
-    pub(crate) dropped_full: Tally,
-    pub(crate) dropped_aqm: Tally,
-    pub(crate) filtered_acks: Tally,
-    pub(crate) lost_after: Tally,
-    pub(crate) marked: u64,
-    pub(crate) ecn_changed: u64,
+    /// All but the departures, which are counted elsewhere.
+    pub(crate) counted: LinkCounters,
     pub(crate) later_drops: VecDeque<(P, DropCause)>,
 }
 
 impl<P> Default for Ledger<P> {
     fn default() -> Self {
-        Ledger {
-            arrivals: Tally::default(),
-            lost_before: Tally::default(),
-            policed: Tally::default(),
-            dropped_full: Tally::default(),
-            dropped_aqm: Tally::default(),
-            filtered_acks: Tally::default(),
-            lost_after: Tally::default(),
-            marked: 0,
-            ecn_changed: 0,
-            later_drops: VecDeque::new(),
-        }
+        Ledger { counted: LinkCounters::default(), later_drops: VecDeque::new() }
     }
 }
 
 impl<P: Packet> Ledger<P> {
-    /// What has been counted, with the departures, which are counted elsewhere.
+    /// What has been counted, with the departures.
     pub(crate) fn counters(&self, departures: Tally) -> LinkCounters {
-        LinkCounters {
-            arrivals: self.arrivals,
-            lost_before: self.lost_before,
-            policed: self.policed,
-            dropped_full: self.dropped_full,
-            dropped_aqm: self.dropped_aqm,
-            filtered_acks: self.filtered_acks,
-            departures,
-            lost_after: self.lost_after,
-            marked: self.marked,
-            ecn_changed: self.ecn_changed,
-        }
-    }
-
-    fn count_drop(&mut self, bytes: u32, cause: DropCause) {
-        match cause {
-            DropCause::LossBefore => self.lost_before.add(bytes),
-            DropCause::Policed => self.policed.add(bytes),
-            DropCause::QueueFull => self.dropped_full.add(bytes),
-            DropCause::Aqm => self.dropped_aqm.add(bytes),
-            DropCause::AckFilter => self.filtered_acks.add(bytes),
-            DropCause::LossAfter => self.lost_after.add(bytes),
-        }
+        LinkCounters { departures, ..self.counted }
     }
 
     /// Drops a packet whose sender was told that it had been accepted.
     pub(crate) fn drop_later(&mut self, packet: P, cause: DropCause) {
-        self.count_drop(packet.size(), cause);
+        self.counted.drops[cause].add(packet.size());
         self.later_drops.push_back((packet, cause));
     }
 
     /// Drops a packet that is offered just now.
     #[inline]
     pub(crate) fn drop_now(&mut self, packet: P, cause: DropCause) -> Offer {
-        self.count_drop(packet.size(), cause);
+        self.counted.drops[cause].add(packet.size());
         Offer::Dropped(cause)
     }
 }

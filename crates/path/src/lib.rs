@@ -56,7 +56,7 @@ pub use dscp::Dscp;
 pub use dumbbell_parameters::Schedule;
 pub use ecn_fault::{EcnChange, EcnFault};
 pub use event::{Action, PacketEvent, Selection};
-pub use ledger::{DropCause, LinkCounters, Offer, Report};
+pub use ledger::{DropCause, Drops, LinkCounters, Offer, Report};
 pub use level::Level;
 pub use link::Link;
 pub use link::change::{Change, Retimed};

@@ -203,32 +203,32 @@ impl<P: Packet> Link<P> {
     pub fn offer_written(&mut self, now: Time, size: u32, write: impl FnOnce(&mut P)) -> Offer {
         match (self.fast_path, &mut self.stage) {
             (FastPath::DelayOnly, _) => {
-                self.ledger.arrivals.add(size);
+                self.ledger.counted.arrivals.add(size);
                 self.pipe.write_in_time(now, write);
                 Offer::Accepted { departs: Some(now) }
             }
             (FastPath::DropTail, Stage::DropTail(queue)) => {
-                self.ledger.arrivals.add(size);
+                self.ledger.counted.arrivals.add(size);
                 match queue.offer(now, size) {
                     Some(departs) => {
                         self.pipe.write_plain(departs, write);
                         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
                     }
                     None => {
-                        self.ledger.dropped_full.add(size);
+                        self.ledger.counted.drops[DropCause::QueueFull].add(size);
                         Offer::Dropped(DropCause::QueueFull)
                     }
                 }
             }
             (FastPath::Lossy, Stage::DropTail(queue)) => {
-                self.ledger.arrivals.add(size);
+                self.ledger.counted.arrivals.add(size);
                 match queue.offer(now, size) {
                     Some(departs) => {
                         self.propagate_written(now, departs, write);
                         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
                     }
                     None => {
-                        self.ledger.dropped_full.add(size);
+                        self.ledger.counted.drops[DropCause::QueueFull].add(size);
                         Offer::Dropped(DropCause::QueueFull)
                     }
                 }
@@ -248,7 +248,7 @@ impl<P: Packet> Link<P> {
         if self.fast_path != FastPath::DelayOnly {
             return None;
         }
-        self.ledger.arrivals.add(packet.size());
+        self.ledger.counted.arrivals.add(packet.size());
         self.pipe.push_in_time(now, packet);
         Some(self.pipe.next_arrival())
     }
@@ -269,8 +269,8 @@ impl<P: Packet> Link<P> {
             return self.offer_other_run(now, packet, count);
         };
         let departures = queue.offer_run(now, size, count)?;
-        self.ledger.arrivals.add_many(size, count);
-        self.ledger.dropped_full.add_many(size, count - departures.count());
+        self.ledger.counted.arrivals.add_many(size, count);
+        self.ledger.counted.drops[DropCause::QueueFull].add_many(size, count - departures.count());
         self.pipe.push_run(departures, packet);
         Some(departures)
     }
@@ -288,7 +288,7 @@ impl<P: Packet> Link<P> {
 
     /// Packets that a link only delays leave it together.
     fn delay_run(&mut self, now: Time, packet: P, count: u32) -> Train {
-        self.ledger.arrivals.add_many(packet.size(), count);
+        self.ledger.counted.arrivals.add_many(packet.size(), count);
         let departures = Train::at_once(now, count);
         self.pipe.push_run(departures, packet);
         departures
@@ -297,7 +297,7 @@ impl<P: Packet> Link<P> {
     /// [`offer`](Self::offer) without a fast path: everything that a link can do to a packet.
     #[inline(never)]
     fn offer_any(&mut self, now: Time, packet: &mut P) -> Offer {
-        self.ledger.arrivals.add(packet.size());
+        self.ledger.counted.arrivals.add(packet.size());
         if self.ingress.is_some() { self.offer_to_ingress(now, packet) } else { self.offer_to_queue(now, packet) }
     }
 
@@ -323,7 +323,7 @@ impl<P: Packet> Link<P> {
     /// is about it.
     pub(crate) fn offer_copy(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
-        self.ledger.arrivals.add(size);
+        self.ledger.counted.arrivals.add(size);
         let refused = self.ingress.as_mut().and_then(|ingress| {
             ingress.change_ecn(&mut packet, &mut self.ledger);
             ingress.refuses(now, size)

@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(switch.backlog(Time::ZERO, 0).bytes, alone, "nothing is pushed out");
         assert!((21_000..=24_000).contains(&other), "two thirds of a third: {other}");
         assert_eq!(switch.counters(Time::ZERO, 1).arrivals.packets, 1_000);
-        let drops = switch.counters(Time::ZERO, 1).queue_drops().packets;
+        let drops = switch.counters(Time::ZERO, 1).drops.in_queue().packets;
         // One is in transmission.
         assert_eq!(drops, 1_000 - other / 1_000 - 1);
     }

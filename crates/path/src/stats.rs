@@ -44,6 +44,10 @@ impl Tally {
         self.bytes -= u64::from(count) * u64::from(bytes);
     }
 
+    pub(crate) fn plus(self, other: Tally) -> Tally {
+        Tally { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+
     pub(crate) fn minus(self, other: Tally) -> Tally {
         Tally { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }

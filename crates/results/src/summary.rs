@@ -11,98 +11,58 @@ use std::sync::Arc;
 /// A count that the ground cannot know. It becomes null in tables.
 pub const UNKNOWN: u64 = u64::MAX;
 
-/// What is counted of a flow, over the whole run or an interval. What a ground does not know is [`UNKNOWN`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the columns of the same names say what they count")]
-pub struct FlowCounts {
-    pub sent: u64,
-    pub retransmits: u64,
-    pub lost: u64,
-    pub network_drops: u64,
-    pub rtos: u64,
-    pub spurious_losses: u64,
-    pub probes: u64,
-    pub undos: u64,
-    pub duplicates: u64,
-    pub acks: u64,
-    pub arrived: u64,
-    pub delivered_bytes: u64,
-    pub sent_bytes: u64,
-    pub frames: u64,
-    pub late_frames: u64,
-    pub lost_frames: u64,
-}
+/// Declares counts: the struct, and what is done with each of them.
+macro_rules! counts {
+    ($(#[$meaning:meta])* $name:ident { $($count:ident),* $(,)? }) => {
+        $(#[$meaning])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the columns of the same names say what they count")]
+        pub struct $name {
+            $(pub $count: u64,)*
+        }
 
-impl FlowCounts {
-    /// Nothing is known.
-    pub const UNKNOWN: FlowCounts = FlowCounts {
-        sent: UNKNOWN,
-        retransmits: UNKNOWN,
-        lost: UNKNOWN,
-        network_drops: UNKNOWN,
-        rtos: UNKNOWN,
-        spurious_losses: UNKNOWN,
-        probes: UNKNOWN,
-        undos: UNKNOWN,
-        duplicates: UNKNOWN,
-        acks: UNKNOWN,
-        arrived: UNKNOWN,
-        delivered_bytes: UNKNOWN,
-        sent_bytes: UNKNOWN,
-        frames: UNKNOWN,
-        late_frames: UNKNOWN,
-        lost_frames: UNKNOWN,
+        impl $name {
+            /// Nothing is known.
+            pub const UNKNOWN: $name = $name { $($count: UNKNOWN),* };
+
+            /// Both together; unknown where either is.
+            pub fn plus(self, other: $name) -> $name {
+                $name { $($count: where_known(self.$count, other.$count, |one, other| one + other)),* }
+            }
+
+            /// What came on top of `earlier`; unknown where either is.
+            pub fn since(self, earlier: $name) -> $name {
+                $name { $($count: where_known(self.$count, earlier.$count, |now, earlier| now - earlier)),* }
+            }
+        }
     };
-
-    /// Both together; unknown where either is.
-    pub fn plus(self, other: FlowCounts) -> FlowCounts {
-        let both = |one: u64, other: u64| if one == UNKNOWN || other == UNKNOWN { UNKNOWN } else { one + other };
-        FlowCounts {
-            sent: both(self.sent, other.sent),
-            retransmits: both(self.retransmits, other.retransmits),
-            lost: both(self.lost, other.lost),
-            network_drops: both(self.network_drops, other.network_drops),
-            rtos: both(self.rtos, other.rtos),
-            spurious_losses: both(self.spurious_losses, other.spurious_losses),
-            probes: both(self.probes, other.probes),
-            undos: both(self.undos, other.undos),
-            duplicates: both(self.duplicates, other.duplicates),
-            acks: both(self.acks, other.acks),
-            arrived: both(self.arrived, other.arrived),
-            delivered_bytes: both(self.delivered_bytes, other.delivered_bytes),
-            sent_bytes: both(self.sent_bytes, other.sent_bytes),
-            frames: both(self.frames, other.frames),
-            late_frames: both(self.late_frames, other.late_frames),
-            lost_frames: both(self.lost_frames, other.lost_frames),
-        }
-    }
-
-    /// What came on top of `earlier`.
-    pub fn since(self, earlier: FlowCounts) -> FlowCounts {
-        FlowCounts {
-            sent: on_top(self.sent, earlier.sent),
-            retransmits: on_top(self.retransmits, earlier.retransmits),
-            lost: on_top(self.lost, earlier.lost),
-            network_drops: on_top(self.network_drops, earlier.network_drops),
-            rtos: on_top(self.rtos, earlier.rtos),
-            spurious_losses: on_top(self.spurious_losses, earlier.spurious_losses),
-            probes: on_top(self.probes, earlier.probes),
-            undos: on_top(self.undos, earlier.undos),
-            duplicates: on_top(self.duplicates, earlier.duplicates),
-            acks: on_top(self.acks, earlier.acks),
-            arrived: on_top(self.arrived, earlier.arrived),
-            delivered_bytes: on_top(self.delivered_bytes, earlier.delivered_bytes),
-            sent_bytes: on_top(self.sent_bytes, earlier.sent_bytes),
-            frames: on_top(self.frames, earlier.frames),
-            late_frames: on_top(self.late_frames, earlier.late_frames),
-            lost_frames: on_top(self.lost_frames, earlier.lost_frames),
-        }
-    }
 }
 
-/// What a count grew by; unknown if either is.
-fn on_top(now: u64, earlier: u64) -> u64 {
-    if now == UNKNOWN || earlier == UNKNOWN { UNKNOWN } else { now - earlier }
+/// What becomes of two counts; unknown if either is.
+fn where_known(one: u64, other: u64, both: impl FnOnce(u64, u64) -> u64) -> u64 {
+    if one == UNKNOWN || other == UNKNOWN { UNKNOWN } else { both(one, other) }
+}
+
+counts! {
+    /// What is counted of a flow, over the whole run or an interval. What a ground does not know is [`UNKNOWN`].
+    FlowCounts {
+        sent,
+        retransmits,
+        lost,
+        network_drops,
+        rtos,
+        spurious_losses,
+        probes,
+        undos,
+        duplicates,
+        acks,
+        arrived,
+        delivered_bytes,
+        sent_bytes,
+        frames,
+        late_frames,
+        lost_frames,
+    }
 }
 
 /// What a ground knows of a flow when the run is over.
@@ -268,41 +228,21 @@ pub(crate) const FLOWS: &[Declared<FlowSummary>] = &[
     })),
 ];
 
-/// What is counted of a link, over the whole run or an interval. What a wire does not have is [`UNKNOWN`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the columns of the same names say what they count")]
-pub struct LinkCounts {
-    pub arrivals: u64,
-    pub drops: u64,
-    pub drops_full: u64,
-    pub drops_aqm: u64,
-    pub drops_ack_filter: u64,
-    pub drops_policed: u64,
-    pub losses: u64,
-    pub marks: u64,
-    pub ecn_changed: u64,
-    pub aggregates: u64,
-    pub frame_retries: u64,
-    pub collisions: u64,
-}
-
-impl LinkCounts {
-    /// What came on top of `earlier`.
-    pub fn since(self, earlier: LinkCounts) -> LinkCounts {
-        LinkCounts {
-            arrivals: self.arrivals - earlier.arrivals,
-            drops: self.drops - earlier.drops,
-            drops_full: self.drops_full - earlier.drops_full,
-            drops_aqm: self.drops_aqm - earlier.drops_aqm,
-            drops_ack_filter: self.drops_ack_filter - earlier.drops_ack_filter,
-            drops_policed: self.drops_policed - earlier.drops_policed,
-            losses: self.losses - earlier.losses,
-            marks: self.marks - earlier.marks,
-            ecn_changed: self.ecn_changed - earlier.ecn_changed,
-            aggregates: on_top(self.aggregates, earlier.aggregates),
-            frame_retries: on_top(self.frame_retries, earlier.frame_retries),
-            collisions: on_top(self.collisions, earlier.collisions),
-        }
+counts! {
+    /// What is counted of a link, over the whole run or an interval. What a wire does not have is [`UNKNOWN`].
+    LinkCounts {
+        arrivals,
+        drops,
+        drops_full,
+        drops_aqm,
+        drops_ack_filter,
+        drops_policed,
+        losses,
+        marks,
+        ecn_changed,
+        aggregates,
+        frame_retries,
+        collisions,
     }
 }
 

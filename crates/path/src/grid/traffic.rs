@@ -1,6 +1,7 @@
 //! Packets on a grid of times through a link, and all that can be seen of them.
 
 use super::digest::Digest;
+use crate::ledger::DropCause;
 use crate::{Change, Class, Dscp, Ecn, Link, LinkConfig, Offer, Packet};
 use dumbbell_units::{Rng, Time};
 
@@ -195,8 +196,8 @@ impl Traffic {
         let capacity = self.link.capacity_bits(Time::from_nanos(1_500_000), self.now);
         let before = self.link.counters_before();
         let stats = self.link.queue_stats(self.now);
-        for tally in [counters.lost_before, counters.lost_after, counters.departures, before.departures, stats.departed]
-        {
+        let [before_queue, behind] = [DropCause::LossBefore, DropCause::LossAfter].map(|cause| counters.drops[cause]);
+        for tally in [before_queue, behind, counters.departures, before.departures, stats.departed] {
             self.digest.add(tally.packets);
             self.digest.add(tally.bytes);
         }
@@ -210,9 +211,9 @@ impl Traffic {
             "{}, {} of {PACKETS} arrive, dropped {} full {} AQM {} policed, {} marks, queue {:.2} p95 {} max {} bytes{}",
             self.digest,
             self.arrived,
-            counters.dropped_full.packets,
-            counters.dropped_aqm.packets,
-            counters.policed.packets,
+            counters.drops[DropCause::QueueFull].packets,
+            counters.drops[DropCause::Aqm].packets,
+            counters.drops[DropCause::Policed].packets,
             counters.marked,
             stats.mean_bytes(),
             stats.quantile_bytes(0.95),

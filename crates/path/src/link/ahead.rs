@@ -15,7 +15,7 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn pass(&mut self, now: Time, size: u32) -> Time {
         debug_assert!(self.only_delays());
-        self.ledger.arrivals.add(size);
+        self.ledger.counted.arrivals.add(size);
         now + self.pipe.base()
     }
 
@@ -26,7 +26,7 @@ impl<P: Packet> Link<P> {
     pub fn delay_from(&mut self, enters: Time, packet: P) -> Time {
         debug_assert!(self.only_delays());
         self.is_entered_ahead = true;
-        self.ledger.arrivals.add(packet.size());
+        self.ledger.counted.arrivals.add(packet.size());
         self.pipe.push_plain(enters, packet);
         self.pipe.next_arrival()
     }
@@ -49,7 +49,7 @@ impl<P: Packet> Link<P> {
     /// What has entered a link that only delays packets, where somebody else keeps these for its
     /// [delay](Self::only_delay).
     pub fn count_entered(&mut self, entered: Tally) {
-        self.ledger.arrivals = entered;
+        self.ledger.counted.arrivals = entered;
     }
 
     /// Whether packets reach the far end in the order in which they enter, and not at once, so that

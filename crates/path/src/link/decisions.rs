@@ -23,7 +23,7 @@ impl<P: Packet> Link<P> {
 
     /// Packets come to a queue that keeps them, one after the other; returns how many it accepts.
     pub(super) fn hold_run(&mut self, now: Time, mut packet: P, count: u32) -> u32 {
-        self.ledger.arrivals.add_many(packet.size(), count);
+        self.ledger.counted.arrivals.add_many(packet.size(), count);
         let mut accepted = 0;
         for place in 0..count {
             if place > 0 {

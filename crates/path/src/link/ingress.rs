@@ -50,7 +50,7 @@ impl Choice {
                 Some(Action::Duplicate) => is_duplicated = true,
                 Some(Action::Mark) if packet.ecn() != Ecn::NotEct => {
                     packet.mark();
-                    ledger.marked += 1;
+                    ledger.counted.marked += 1;
                 }
                 _ => {}
             }

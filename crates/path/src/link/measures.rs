@@ -40,13 +40,8 @@ impl<P: Packet> Link<P> {
             Stage::Held(queue) => queue.buffer.in_service.tally(now),
         };
         let waiting = self.backlog_now();
-        let ledger = &self.ledger;
         self.arrivals(now)
-            .minus(ledger.lost_before)
-            .minus(ledger.policed)
-            .minus(ledger.dropped_full)
-            .minus(ledger.dropped_aqm)
-            .minus(ledger.filtered_acks)
+            .minus(self.ledger.counted.drops.before_departure())
             .minus(Tally { packets: waiting.packets, bytes: waiting.bytes })
             .minus(in_service)
     }
@@ -55,14 +50,14 @@ impl<P: Packet> Link<P> {
     /// whoever looks.
     pub(super) fn arrivals(&self, now: Time) -> Tally {
         let to_come = if self.is_entered_ahead { self.pipe.entering_from(now) } else { Tally::default() };
-        self.ledger.arrivals.minus(to_come)
+        self.ledger.counted.arrivals.minus(to_come)
     }
 
     /// Everything that happens at `end` has happened, and nothing will happen any more: packets that would
     /// [enter](Self::delay_from) later do not.
     pub fn end_at(&mut self, end: Time) {
         if self.is_entered_ahead {
-            self.ledger.arrivals = self.arrivals(end + Duration::from_nanos(1));
+            self.ledger.counted.arrivals = self.arrivals(end + Duration::from_nanos(1));
             self.is_entered_ahead = false;
         }
     }

@@ -7,6 +7,7 @@
 
 use super::offered::{Offered, Remote};
 use super::{FastPath, Link, Stage};
+use crate::ledger::DropCause;
 use crate::packet::Packet;
 use crate::train::Train;
 use crate::transmitter::LinkRate;
@@ -49,9 +50,9 @@ impl<P: Packet> Link<P> {
     /// Counts what has arrived at another link by `now` as what has arrived here; the other one forgets it.
     pub fn count_arrivals_of(&mut self, now: Time, other: &mut Link<P>) {
         let arrivals = other.arrivals(now);
-        other.ledger.arrivals = other.ledger.arrivals.minus(arrivals);
-        self.ledger.arrivals.packets += arrivals.packets;
-        self.ledger.arrivals.bytes += arrivals.bytes;
+        other.ledger.counted.arrivals = other.ledger.counted.arrivals.minus(arrivals);
+        self.ledger.counted.arrivals.packets += arrivals.packets;
+        self.ledger.counted.arrivals.bytes += arrivals.bytes;
     }
 
     /// Decides about what was offered to a link that has its queue here; in order of time.
@@ -64,8 +65,8 @@ impl<P: Packet> Link<P> {
             false => queue.offer(at, size).map(|departs| Train::at_once(departs, 1)),
         };
         let departures = departures.unwrap_or_default();
-        self.ledger.arrivals.add_many(size, count);
-        self.ledger.dropped_full.add_many(size, count - departures.count());
+        self.ledger.counted.arrivals.add_many(size, count);
+        self.ledger.counted.drops[DropCause::QueueFull].add_many(size, count - departures.count());
         offered.departures = departures;
     }
 

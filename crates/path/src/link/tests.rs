@@ -357,7 +357,7 @@ fn an_outage_holds_packets_and_loses_none() {
     for i in 0..400 {
         link.offer(at(i * MS), full(i));
     }
-    assert_eq!(link.counters(at(399 * MS)).queue_drops(), Tally::default());
+    assert_eq!(link.counters(at(399 * MS)).drops.in_queue(), Tally::default());
     let arrived = drain(&mut link);
     assert_eq!(arrived.len(), 400);
     assert!(!arrived.iter().any(|&(_, time)| (110 * MS + 1..310 * MS).contains(&time)));
@@ -395,7 +395,7 @@ fn a_link_without_a_rate_tells_at_once_what_it_loses() {
         assert_eq!(link.pop_drop(), Some((full(number), DropCause::LossAfter)));
     }
     assert_eq!((link.has_reports(), link.pop_drop(), link.next_event()), (false, None, Time::NEVER));
-    assert_eq!(link.counters(at(3)).lost_after, Tally { packets: 2, bytes: 3_000 });
+    assert_eq!(link.counters(at(3)).drops[DropCause::LossAfter], Tally { packets: 2, bytes: 3_000 });
 }
 
 #[test]
@@ -409,9 +409,12 @@ fn losses_before_the_queue_take_no_capacity_and_losses_after_it_do() {
     assert_eq!((after.pop_drop(), after.poll(at(MS))), (None, None));
     assert_eq!(after.pop_drop(), Some((full(0), DropCause::LossAfter)));
     let counters = after.counters(at(MS));
-    assert_eq!((counters.departures.packets, counters.lost_after.packets, after.in_flight(at(MS))), (1, 1, 1));
+    assert_eq!(
+        (counters.departures.packets, counters.drops[DropCause::LossAfter].packets, after.in_flight(at(MS))),
+        (1, 1, 1)
+    );
     assert_eq!(after.poll(at(100 * MS)), None);
-    assert_eq!(after.counters(at(100 * MS)).lost_after, Tally { packets: 2, bytes: 3000 });
+    assert_eq!(after.counters(at(100 * MS)).drops[DropCause::LossAfter], Tally { packets: 2, bytes: 3000 });
 }
 
 #[test]
@@ -446,9 +449,12 @@ fn a_policer_loses_one_minus_one_over_the_overload_without_any_queue() {
     }
     let now = at(100_000 * MS);
     let counters = link.counters(now);
-    let lost = counters.policed.packets as f64 / counters.arrivals.packets as f64;
+    let lost = counters.drops[DropCause::Policed].packets as f64 / counters.arrivals.packets as f64;
     assert!((lost - 2.0 / 3.0).abs() < 0.001, "{lost}");
-    assert_eq!((link.queue_stats(now).max, counters.queue_drops()), (Backlog::default(), counters.policed));
+    assert_eq!(
+        (link.queue_stats(now).max, counters.drops.in_queue()),
+        (Backlog::default(), counters.drops[DropCause::Policed])
+    );
 }
 
 fn event(action: Action, packets: (u64, u64)) -> PacketEvent {
@@ -476,7 +482,10 @@ fn chosen_packets_are_dropped_marked_and_delayed_and_no_others() {
     }
     let expected = [(1, 11, false), (3, 13, false), (6, 14, false), (7, 15, true), (8, 16, false), (2, 17, false)];
     assert_eq!(arrived, expected, "packet 2 is 5 ms late");
-    assert_eq!((link.counters(at(99 * MS)).marked, link.counters(at(99 * MS)).lost_before.packets), (1, 2));
+    assert_eq!(
+        (link.counters(at(99 * MS)).marked, link.counters(at(99 * MS)).drops[DropCause::LossBefore].packets),
+        (1, 2)
+    );
 }
 
 #[test]
@@ -506,7 +515,7 @@ fn damaged_packets_take_capacity_and_are_lost_behind_the_transmitter() {
     let arrived = drain(&mut link).len() as f64 / 20_000.0;
     assert!((arrived - 0.8 * 0.9).abs() < 0.01, "{arrived}");
     let counters = link.counters(at(30_000 * MS));
-    assert_eq!((counters.departures.packets, counters.lost_before.packets), (20_000, 0));
+    assert_eq!((counters.departures.packets, counters.drops[DropCause::LossBefore].packets), (20_000, 0));
     link.change(at(30_000 * MS), &Change::LossAfter(None));
     (0..10_000).for_each(|i| _ = link.offer(at((30_000 + i) * MS), full(i)));
     let arrived = drain(&mut link).len() as f64 / 10_000.0;
@@ -520,10 +529,10 @@ fn netems_limit_counts_what_is_on_its_way_too() {
         let mut link = link(LinkConfig { impairments, queue, ..twelve_megabits() });
         // A packet a millisecond, ten milliseconds of delay: eleven are on the link, of which one is in transmission.
         (0..100).for_each(|i| _ = poll_and_offer(&mut link, i * MS, i));
-        assert_eq!(link.counters(at(99 * MS)).queue_drops().packets, 0);
+        assert_eq!(link.counters(at(99 * MS)).drops.in_queue().packets, 0);
         let accepted = (100..120).filter(|&i| poll_and_offer(&mut link, 100 * MS, i)).count();
         assert_eq!((accepted, link.in_flight(at(100 * MS))), (5, 15));
-        assert_eq!(link.counters(at(100 * MS)).dropped_full.packets, 15);
+        assert_eq!(link.counters(at(100 * MS)).drops[DropCause::QueueFull].packets, 15);
     }
 }
 
@@ -556,7 +565,7 @@ fn a_policer_stands_behind_random_loss_and_before_an_unlimited_link() {
     assert_eq!(passed, 2);
     let mut lossy = link(LinkConfig { policer, loss_before: bernoulli(1.0), ..config(LinkRate::Unlimited) });
     assert_eq!(lossy.offer(at(0), full(0)), Offer::Dropped(DropCause::LossBefore));
-    assert_eq!(lossy.counters(at(0)).policed, Tally::default());
+    assert_eq!(lossy.counters(at(0)).drops[DropCause::Policed], Tally::default());
 }
 
 #[test]

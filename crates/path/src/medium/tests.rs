@@ -66,7 +66,10 @@ fn a_link_behind_the_trait_does_what_the_link_does() {
     assert_eq!(medium.capacity_bits(0, at(1), at(6)), Some(36_000));
     let counters = medium.counters(at(6), 0);
     assert_eq!(counters, direct.counters(at(6)));
-    assert_eq!((counters.arrivals.packets, counters.departures.packets, counters.dropped_full.packets), (6, 4, 1));
+    assert_eq!(
+        (counters.arrivals.packets, counters.departures.packets, counters.drops[DropCause::QueueFull].packets),
+        (6, 4, 1)
+    );
     let measured = medium.measured(at(6), 0);
     let stats = direct.queue_stats(at(6));
     assert_eq!(measured.departed, stats.departed);

@@ -152,6 +152,7 @@ impl Gate for State {
 mod tests {
     use super::*;
     use crate::catalog::QueueLimit;
+    use crate::ledger::DropCause;
     use crate::testing::{Bottleneck, TestPacket};
 
     fn at(ms: u64) -> Time {
@@ -185,7 +186,7 @@ mod tests {
             seen.push(probability(&link));
         }
         assert!((seen[seen.len() - 1] - 0.3).abs() < 1e-12, "at 0, 100 and 200 ms");
-        assert!(link.counters().dropped_aqm.packets > 30);
+        assert!(link.counters().drops[DropCause::Aqm].packets > 30);
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Gated {
         if verdict == Verdict::Mark {
             debug_assert!(arrival.ecn != Ecn::NotEct);
             packet.mark();
-            ledger.marked += 1;
+            ledger.counted.marked += 1;
         }
         Ok(departs)
     }

@@ -366,7 +366,7 @@ impl<P: Packet> HeldQueue<P> {
         for (waiting, cause) in self.buffer.dropped.drain(..) {
             ledger.drop_later(self.packets.take(waiting.place), cause);
         }
-        ledger.marked += std::mem::take(&mut self.buffer.marked);
+        ledger.counted.marked += std::mem::take(&mut self.buffer.marked);
     }
 }
 

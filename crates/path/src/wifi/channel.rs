@@ -237,7 +237,7 @@ impl<P: Packet + Send> WifiChannel<P> {
 
     fn offer_to_lane(&mut self, now: Time, port: usize, packet: P) -> Offer {
         let own = &mut self.ports[port];
-        own.ledger.arrivals.add(packet.size());
+        own.ledger.counted.arrivals.add(packet.size());
         let category = self.categories.of(packet.flow(), &own.wifi);
         let Some(lane) = own.lanes[category as usize] else {
             return own.ledger.drop_now(packet, DropCause::QueueFull);

@@ -227,7 +227,7 @@ impl<P: Packet + Send> WifiChannel<P> {
     fn lose(&mut self, lane: usize, mpdu: &Mpdu<P>) {
         let number = self.lanes[lane].port;
         for packet in mpdu.packets() {
-            self.ports[number].ledger.lost_after.add(packet.size());
+            self.ports[number].ledger.counted.drops[DropCause::LossAfter].add(packet.size());
             self.drops.push_back((port_number(number), *packet, DropCause::LossAfter));
         }
     }

@@ -149,7 +149,7 @@ impl Medium<Packet> for HalfDuplex {
         let station = &mut self.ports[usize::from(port)];
         station.counters.arrivals.packets += 1;
         if station.waiting.len() >= ROOM {
-            station.counters.dropped_full.packets += 1;
+            station.counters.drops[DropCause::QueueFull].packets += 1;
             return Offer::Dropped(DropCause::QueueFull);
         }
         station.waiting.push_back(packet);

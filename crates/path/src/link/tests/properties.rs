@@ -214,13 +214,15 @@ fn run_flows(config: &LinkConfig, seed: u64, changes: &[(u64, Change)], flows: u
 
         let counters = link.counters(at(now));
         later_drops += std::iter::from_fn(|| link.pop_drop()).count() as u64;
-        let lost = counters.lost_before.packets + counters.lost_after.packets + counters.queue_drops().packets;
+        let lost = counters.drops[DropCause::LossBefore].packets
+            + counters.drops[DropCause::LossAfter].packets
+            + counters.drops.in_queue().packets;
         let (delivered, in_flight) = (arrived.len() as u64, link.in_flight(at(now)));
         prop_assert_eq!(counters.arrivals.packets, lost + delivered + in_flight, "conservation at {}", now);
         prop_assert_eq!(lost, dropped_at_once + later_drops, "every drop is told once");
         let backlog = link.backlog(at(now));
         backlogs.push(backlog);
-        let through = counters.departures.packets - counters.lost_after.packets - delivered;
+        let through = counters.departures.packets - counters.drops[DropCause::LossAfter].packets - delivered;
         prop_assert!(backlog.packets + through <= in_flight && in_flight <= backlog.packets + through + 1);
         let limit = config.limit;
         prop_assert!(limit.packets.is_none_or(|packets| backlog.packets <= packets));

@@ -13,7 +13,7 @@ fn codel_holds_an_overload_near_its_target_where_drop_tail_fills_its_buffer() {
             link.offer(at(i * MS * 100 / 102), full(i));
         }
         let now = at(20_000 * MS * 100 / 102);
-        assert!(link.counters(now).dropped_aqm.packets > 0 || queue == QueueRecipe::default());
+        assert!(link.counters(now).drops[DropCause::Aqm].packets > 0 || queue == QueueRecipe::default());
         link.queue_stats(now).mean_bytes() / 1500.0
     };
     let (controlled, standing) = (mean(codel(false)), mean(QueueRecipe::default()));
@@ -34,7 +34,7 @@ fn codel_marks_ecn_capable_packets() {
     }
     let counters = link.counters(at(10_000 * MS));
     assert!(marked > 10 && counters.marked == marked);
-    assert_eq!(counters.queue_drops().packets, 0);
+    assert_eq!(counters.drops.in_queue().packets, 0);
 }
 
 /// Marks of the packets that arrive, in order, and what was dropped, of `packets` offered at once.
@@ -60,7 +60,7 @@ fn a_step_marks_packets_that_arrive_to_more_than_the_threshold() {
         let (marks, counters) = burst(step(level, None, false), 20, Ecn::Ect0);
         assert_eq!(marks.iter().position(|&marked| marked), Some(11), "{level:?}");
         assert!(marks[11..].iter().all(|&marked| marked));
-        assert_eq!((marks.len(), counters.marked, counters.queue_drops().packets), (20, 9, 0));
+        assert_eq!((marks.len(), counters.marked, counters.drops.in_queue().packets), (20, 9, 0));
     }
 }
 
@@ -84,10 +84,10 @@ fn packets_without_ecn_pass_a_step_unless_it_drops_them_and_the_limit_holds_for_
     for threshold in [Level::Packets(10), Level::Time(Duration::from_millis(10))] {
         let (marks, counters) = burst(step(threshold, None, false), 100, Ecn::NotEct);
         assert_eq!((marks.len(), counters.marked), (51, 0));
-        assert_eq!((counters.dropped_full.packets, counters.dropped_aqm.packets), (49, 0));
-        assert_eq!(burst(step(threshold, None, false), 100, Ecn::Ect0).1.dropped_full.packets, 49);
+        assert_eq!((counters.drops[DropCause::QueueFull].packets, counters.drops[DropCause::Aqm].packets), (49, 0));
+        assert_eq!(burst(step(threshold, None, false), 100, Ecn::Ect0).1.drops[DropCause::QueueFull].packets, 49);
         let (marks, counters) = burst(step(threshold, None, true), 20, Ecn::NotEct);
-        assert_eq!((marks.len(), counters.dropped_aqm.packets), (11, 9), "{threshold:?}");
+        assert_eq!((marks.len(), counters.drops[DropCause::Aqm].packets), (11, 9), "{threshold:?}");
     }
 }
 
@@ -109,8 +109,8 @@ fn red_holds_an_overload_of_a_few_percent_between_its_thresholds() {
     // It drops 1/21; 2p/(1 + p) of that size is p = 0.024, at an average of 44.6 kB.
     let mean = link.queue_stats(now).mean_bytes();
     assert!((mean - 44_600.0).abs() < 5_000.0, "{mean}");
-    assert_eq!((counters.dropped_full.packets, counters.marked), (0, 0));
-    let ratio = counters.dropped_aqm.packets as f64 / counters.arrivals.packets as f64;
+    assert_eq!((counters.drops[DropCause::QueueFull].packets, counters.marked), (0, 0));
+    let ratio = counters.drops[DropCause::Aqm].packets as f64 / counters.arrivals.packets as f64;
     assert!((ratio - 1.0 / 21.0).abs() < 0.005, "{ratio}");
 }
 
@@ -124,6 +124,6 @@ fn red_marks_ecn_capable_packets_and_the_limit_still_drops() {
         link.offer(at(i * MS / 2), TestPacket { ecn: Ecn::Ect0, ..full(i) });
     }
     let counters = link.counters(at(5_000 * MS));
-    assert!(counters.marked > 4_000 && counters.dropped_full.packets > 4_000, "{counters:?}");
-    assert_eq!(counters.dropped_aqm.packets, 0);
+    assert!(counters.marked > 4_000 && counters.drops[DropCause::QueueFull].packets > 4_000, "{counters:?}");
+    assert_eq!(counters.drops[DropCause::Aqm].packets, 0);
 }

@@ -89,7 +89,10 @@ fn a_flood_drives_blue_and_others_keep_the_target() {
     }
     assert!(blue > 0.3, "BLUE's probability rises to {blue}");
     let counters = link.counters();
-    assert!(counters.dropped_full.packets > 1_000 && counters.dropped_aqm.packets > 1_000, "{counters:?}");
+    assert!(
+        counters.drops[DropCause::QueueFull].packets > 1_000 && counters.drops[DropCause::Aqm].packets > 1_000,
+        "{counters:?}"
+    );
     for flow in [0, 1] {
         let worst = link.delays_ms(flow, at(1_000 * MS)).into_iter().fold(0.0, f64::max);
         assert!(worst < 5.0 && link.drops(flow) == 0, "flow {flow}: {worst} ms, {} drops", link.drops(flow));
@@ -226,8 +229,8 @@ fn of_acks_that_wait_two_remain_or_one_and_the_last_is_among_them() {
         let last: Vec<u64> = link.arrived.iter().map(|(_, packet)| packet.number).collect();
         assert!(last.contains(&20) && last.contains(&40), "{last:?}");
         let counters = link.counters();
-        assert_eq!(counters.filtered_acks.packets, 40 - 2 * remain);
-        assert_eq!(counters.queue_drops(), counters.filtered_acks);
+        assert_eq!(counters.drops[DropCause::AckFilter].packets, 40 - 2 * remain);
+        assert_eq!(counters.drops.in_queue(), counters.drops[DropCause::AckFilter]);
         assert_eq!(counters.departures.packets, 1 + 2 * remain);
     }
 }
@@ -242,7 +245,7 @@ fn data_between_acks_stays_and_a_replaced_ack_makes_room() {
     link.drain();
     let sizes: Vec<u32> = link.arrived.iter().map(|(_, packet)| packet.size).collect();
     assert_eq!(sizes, [1_500, 1_500, 40, 40], "no ACK was dropped for want of room: {:?}", link.dropped.last());
-    assert_eq!(link.counters().dropped_full.packets, 0);
+    assert_eq!(link.counters().drops[DropCause::QueueFull].packets, 0);
 }
 
 /// Shares of flow 0 and of flows 1 to 3, which have a host in common.
@@ -277,7 +280,7 @@ fn with_ingress_dropped_packets_take_their_time_and_the_failsafe_lets_some_throu
         }
         link.run_until(at(10_000 * MS));
         let counters = link.counters();
-        (counters.departures.packets as f64 / 5_000.0, counters.dropped_aqm.packets)
+        (counters.departures.packets as f64 / 5_000.0, counters.drops[DropCause::Aqm].packets)
     };
     let (plain, _) = sent(false);
     let (ingress, dropped) = sent(true);
@@ -295,7 +298,7 @@ fn with_ingress_a_delay_of_two_packets_a_bulk_flow_is_no_reason_to_drop() {
             let flow = u32::try_from(number % 10).unwrap();
             link.offer(at(number * MS + MS / 2), TestPacket::of(flow, Ecn::NotEct));
         }
-        link.counters().dropped_aqm.packets
+        link.counters().drops[DropCause::Aqm].packets
     };
     assert!(drops(false) > 5, "{}", drops(false));
     assert_eq!(drops(true), 0);

@@ -96,7 +96,7 @@ fn an_overload_of_classic_packets_is_held_at_the_target() {
     let mean = delays.iter().sum::<f64>() / delays.len() as f64;
     assert!((mean - 16.0).abs() < 1.5, "the target and its own transmission: {mean} ms");
     let counters = link.counters();
-    let lost = counters.dropped_aqm.packets as f64 / counters.arrivals.packets as f64;
+    let lost = counters.drops[DropCause::Aqm].packets as f64 / counters.arrivals.packets as f64;
     assert!((lost - 1.0 / 11.0).abs() < 0.01, "{lost}");
 }
 

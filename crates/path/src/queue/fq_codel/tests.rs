@@ -31,7 +31,7 @@ fn backlogged_flows_get_equal_bytes_to_a_quantum() {
     let bytes: Vec<_> = (0..5).map(|flow| link.bytes(flow)).collect();
     let (least, most) = (bytes.iter().min().unwrap(), bytes.iter().max().unwrap());
     assert!(most - least <= 1_500 && *least > 15_000, "{bytes:?}");
-    assert_eq!(link.counters().queue_drops().packets, 0);
+    assert_eq!(link.counters().drops.in_queue().packets, 0);
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn a_full_buffer_takes_from_the_head_of_the_longest_line() {
     assert!(link.offer(at(0), TestPacket::of(2, Ecn::NotEct)), "it takes the place of others");
     let lost: Vec<u64> = link.dropped.iter().map(|(packet, _)| packet.number).collect();
     assert_eq!(lost, (1..9).collect::<Vec<_>>(), "the oldest of flow 1");
-    assert_eq!(link.counters().dropped_full.packets, 8);
-    assert_eq!(link.counters().dropped_aqm.packets, 0);
+    assert_eq!(link.counters().drops[DropCause::QueueFull].packets, 8);
+    assert_eq!(link.counters().drops[DropCause::Aqm].packets, 0);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn ecn_capable_packets_are_marked_and_not_dropped() {
     }
     link.drain();
     let counters = link.counters();
-    assert!(counters.marked > 500 && counters.queue_drops().packets == 0, "{counters:?}");
+    assert!(counters.marked > 500 && counters.drops.in_queue().packets == 0, "{counters:?}");
     assert_eq!(link.arrived.iter().filter(|(_, packet)| packet.ecn == Ecn::Ce).count() as u64, counters.marked);
 }
 

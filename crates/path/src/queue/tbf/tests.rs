@@ -46,7 +46,7 @@ fn the_rate_passes_in_the_long_run_and_the_bucket_besides() {
     let expected = 10 + 60_000 / 6;
     assert!(link.arrived.len().abs_diff(expected) <= 1, "{} of {expected}", link.arrived.len());
     let counters = link.counters();
-    assert!(counters.dropped_full.packets > 9_000 && counters.dropped_aqm.packets == 0);
+    assert!(counters.drops[DropCause::QueueFull].packets > 9_000 && counters.drops[DropCause::Aqm].packets == 0);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn overhead_takes_tokens_too_and_a_packet_larger_than_the_bucket_is_dropped() {
         (link.arrived[1].0.as_nanos() as f64 / MS as f64 - 17.0).abs() < 1e-5,
         "8 ms a packet, and 1 ms on the line"
     );
-    assert_eq!(link.counters().dropped_full.packets, 1);
+    assert_eq!(link.counters().drops[DropCause::QueueFull].packets, 1);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::bench::{Channel, DATA, channel, link, mbps, of_frames, pair, plain, run, saturate, secs};
 use crate::LinkContext;
+use crate::ledger::DropCause;
 use crate::medium::Medium;
 use crate::queue::{Codel, QueueRecipe};
 use crate::testing::TestPacket;
@@ -75,7 +76,7 @@ fn frames_that_fail_are_sent_again_in_order_and_cost_what_they_fail() {
     assert!(numbers.iter().enumerate().all(|(place, &number)| number == place as u64), "in order, and none is missing");
     let share = out[0] as f64 / clean as f64;
     assert!((0.89..0.91).contains(&share), "{share}");
-    assert_eq!(channel.counters(Time::ZERO + secs(2), 0).lost_after.packets, 0);
+    assert_eq!(channel.counters(Time::ZERO + secs(2), 0).drops[DropCause::LossAfter].packets, 0);
     let radio = channel.radio(0).unwrap();
     let again = radio.retries as f64 / radio.packets as f64;
     assert!((0.09..0.11).contains(&again), "{again}");
@@ -86,7 +87,7 @@ fn frames_that_fail_are_sent_again_in_order_and_cost_what_they_fail() {
 fn a_frame_that_fails_too_often_is_lost_and_others_do_not_wait_for_it() {
     let (mut channel, _, numbers) = with_errors(0.3, 1);
     assert!(numbers.is_sorted());
-    let lost = channel.counters(Time::ZERO + secs(2), 0).lost_after.packets;
+    let lost = channel.counters(Time::ZERO + secs(2), 0).drops[DropCause::LossAfter].packets;
     let share = lost as f64 / (lost + numbers.len() as u64) as f64;
     assert!((0.08..0.10).contains(&share), "0.3 squared: {share}");
     let reported = std::iter::from_fn(|| channel.pop_drop()).count() as u64;
@@ -148,7 +149,7 @@ fn what_codel_drops_when_the_device_hears_the_block_ack_is_told_to_who_asks_then
         told += std::iter::from_fn(|| channel.pop_drop()).count();
     }
     let now = channel.race.idle_since();
-    assert_eq!(told as u64, channel.counters(now, 0).dropped_aqm.packets);
+    assert_eq!(told as u64, channel.counters(now, 0).drops[DropCause::Aqm].packets);
     assert!(told > 3, "{told}");
 }
 
@@ -242,7 +243,7 @@ proptest! {
         for port in 0..4 {
             prop_assert_eq!(channel.backlog(now, port).packets, 0);
             let counters = channel.counters(now, port);
-            prop_assert_eq!(counters.arrivals.packets, counters.departures.packets + counters.dropped_full.packets);
+            prop_assert_eq!(counters.arrivals.packets, counters.departures.packets + counters.drops[DropCause::QueueFull].packets);
         }
     }
 }
