@@ -134,10 +134,10 @@ impl<P: Packet> Ledger<P> {
         self.later_drops.push_back((packet, cause));
     }
 
-    /// Drops a packet that is offered just now.
+    /// Drops a packet of so many bytes that is offered just now.
     #[inline]
-    pub(crate) fn drop_now(&mut self, packet: P, cause: DropCause) -> Offer {
-        self.counted.drops[cause].add(packet.size());
+    pub(crate) fn drop_now(&mut self, bytes: u32, cause: DropCause) -> Offer {
+        self.counted.drops[cause].add(bytes);
         Offer::Dropped(cause)
     }
 }

@@ -309,7 +309,7 @@ impl<P: Packet> Link<P> {
             Some(ingress) => ingress.admit(now, packet, &mut self.ledger),
         };
         let is_duplicated = match admitted {
-            Err(cause) => return self.ledger.drop_now(*packet, cause),
+            Err(cause) => return self.ledger.drop_now(packet.size(), cause),
             Ok(is_duplicated) => is_duplicated,
         };
         match self.offer_admitted(now, packet) {
@@ -329,7 +329,7 @@ impl<P: Packet> Link<P> {
             ingress.refuses(now, size)
         });
         match refused {
-            Some(cause) => self.ledger.drop_now(packet, cause),
+            Some(cause) => self.ledger.drop_now(size, cause),
             None => self.offer_admitted(now, &mut packet),
         }
     }
@@ -340,7 +340,7 @@ impl<P: Packet> Link<P> {
     fn offer_admitted(&mut self, now: Time, packet: &mut P) -> Offer {
         let most = self.ingress.as_ref().and_then(|ingress| ingress.most_packets);
         if most.is_some_and(|most| self.packets_on_link(now) >= u64::from(most)) {
-            return self.ledger.drop_now(*packet, DropCause::QueueFull);
+            return self.ledger.drop_now(packet.size(), DropCause::QueueFull);
         }
         self.offer_to_queue(now, packet)
     }
@@ -354,11 +354,11 @@ impl<P: Packet> Link<P> {
             Stage::Instant(_) => now,
             Stage::DropTail(queue) => match queue.offer(now, size) {
                 Some(departs) => departs,
-                None => return self.ledger.drop_now(*packet, DropCause::QueueFull),
+                None => return self.ledger.drop_now(packet.size(), DropCause::QueueFull),
             },
             Stage::Gated(queue) => match queue.offer(now, packet, &mut self.ledger) {
                 Ok(departs) => departs,
-                Err(cause) => return self.ledger.drop_now(*packet, cause),
+                Err(cause) => return self.ledger.drop_now(packet.size(), cause),
             },
             Stage::Held(_) => return self.offer_held(now, *packet),
             Stage::Remote(remote) => return remote.offer(now, *packet),
@@ -399,13 +399,19 @@ impl<P: Packet> Link<P> {
     /// [`poll`](Self::poll), with the packet written to where the caller wants it; false when there is none.
     #[inline]
     pub fn poll_into(&mut self, now: Time, packet: &mut P) -> bool {
-        if !self.is_immediate {
-            self.decide_until(now);
-            self.lose_departed(now);
-            if self.release.is_some() {
-                return self.poll_released(now, packet);
-            }
-        }
+        if self.is_immediate { self.take_arrived(now, packet) } else { self.poll_any(now, packet) }
+    }
+
+    /// [`poll_into`](Self::poll_into) of a link that may do something before a packet arrives.
+    #[inline(never)]
+    fn poll_any(&mut self, now: Time, packet: &mut P) -> bool {
+        self.decide_until(now);
+        self.lose_departed(now);
+        if self.release.is_some() { self.poll_released(now, packet) } else { self.take_arrived(now, packet) }
+    }
+
+    #[inline(always)]
+    fn take_arrived(&mut self, now: Time, packet: &mut P) -> bool {
         let has_arrived = self.pipe.next_arrival() <= now;
         if has_arrived {
             self.pipe.take_into(packet);

@@ -132,6 +132,14 @@ impl<P: Packet> Pipe<P> {
         self.runs.push_packet(arrives, packet);
     }
 
+    /// Packets of a run, of which `packet` is the first, enter a plain pipe; they may belong to the run before.
+    #[inline(always)]
+    pub(crate) fn push_run_behind(&mut self, departures: Train, packet: P) {
+        let arrivals = departures.delayed(self.base);
+        self.next_arrival = self.next_arrival.min(arrivals.next());
+        self.runs.push_run(arrivals, packet);
+    }
+
     /// The constant delay.
     #[inline]
     pub(crate) fn base(&self) -> Duration {

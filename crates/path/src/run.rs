@@ -41,4 +41,16 @@ impl<P: Packet> Ring<Run<P>> {
             self.push_back(Run::one(at, packet));
         }
     }
+
+    /// Packets of a run, of which this is the first, pass later than all before: they become part of the last run if
+    /// that is their own and goes on evenly.
+    #[inline(always)]
+    pub(crate) fn push_run(&mut self, instants: Train, packet: P) {
+        let joins = self.last_mut().is_some_and(|run| {
+            run.packet.is_followed_by(&packet, run.instants.count()) && run.instants.append_run(&instants)
+        });
+        if !joins {
+            self.push_back(Run { instants, packet });
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! is dropped). [`Occupancy`] is told of every step in order of time and keeps the exact integral of the waiting bytes
 //! and, for quantiles, the time spent at every level in a histogram with bins of relative width 1/128.
 
+use crate::train::Train;
 use dumbbell_units::{Duration, Time};
 
 /// Packets and bytes that wait; the packet in transmission does not count.
@@ -143,6 +144,22 @@ impl Occupancy {
         self.note_peak();
         let mut leaving = Leaving { running: self.running, levels: &mut self.levels };
         leaving.leave(now, bytes);
+        self.running = leaving.running;
+    }
+
+    /// Packets of `size` bytes each wait no longer, each from an instant of its own on.
+    pub(crate) fn leave_run(&mut self, mut starts: Train, size: u32) {
+        self.note_peak();
+        let mut leaving = Leaving { running: self.running, levels: &mut self.levels };
+        if let Some(interval) = starts.even_interval() {
+            leaving.leave(starts.next(), size);
+            leaving.leave_evenly(starts.count() - 1, interval, size);
+        } else {
+            while starts.count() > 0 {
+                leaving.leave(starts.next(), size);
+                starts.advance();
+            }
+        }
         self.running = leaving.running;
     }
 

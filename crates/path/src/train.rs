@@ -194,6 +194,15 @@ impl Train {
         continues
     }
 
+    /// [`append`](Self::append) for the packets of `next`.
+    #[inline(always)]
+    pub(crate) fn append_run(&mut self, next: &Train) -> bool {
+        if self.left == 1 {
+            (self.nanos, self.rest, self.spare) = (next.nanos, 0, 0);
+        }
+        self.join(next)
+    }
+
     /// Appends the packets of `next` if they follow these at the same interval; whether they do.
     #[inline(always)]
     pub(crate) fn join(&mut self, next: &Train) -> bool {

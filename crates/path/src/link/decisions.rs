@@ -6,7 +6,7 @@
 use super::{FastPath, Link, Stage};
 use crate::ledger::{DropCause, Offer, Report};
 use crate::packet::Packet;
-use crate::queue::ROUNDING;
+use crate::queue::{ROUNDING, Waiting};
 use crate::ring::Ring;
 use crate::run::Run;
 use dumbbell_units::Time;
@@ -21,15 +21,21 @@ impl<P: Packet> Link<P> {
         self.fast_path = self.possible_fast_path();
     }
 
-    /// Packets come to a queue that keeps them, one after the other; returns how many it accepts.
-    pub(super) fn hold_run(&mut self, now: Time, mut packet: P, count: u32) -> u32 {
+    /// Packets of a run come to a queue that keeps them, one after the other; returns how many it accepts.
+    pub(super) fn hold_run(&mut self, now: Time, packet: P, count: u32) -> u32 {
         self.ledger.counted.arrivals.add_many(packet.size(), count);
+        let Stage::Held(queue) = &mut self.stage else { return 0 };
+        let mut run = queue.expect_run(packet, count);
         let mut accepted = 0;
-        for place in 0..count {
-            if place > 0 {
-                packet.follow(1);
+        for left in (1..=count).rev() {
+            let now = self.decide_for_arrival(now);
+            if let Stage::Held(queue) = &mut self.stage
+                && let Some(fitting) = queue.offer_together(now, &mut run, left)
+            {
+                self.ledger.counted.drops[DropCause::QueueFull].add_many(run.size, left - fitting);
+                return accepted + fitting;
             }
-            accepted += u32::from(matches!(self.offer_held(now, packet), Offer::Accepted { .. }));
+            accepted += u32::from(matches!(self.hold(now, &mut run), Offer::Accepted { .. }));
         }
         accepted
     }
@@ -37,7 +43,9 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub(super) fn offer_held(&mut self, now: Time, packet: P) -> Offer {
         let now = self.decide_for_arrival(now);
-        self.hold(now, packet)
+        let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
+        let mut run = queue.expect_run(packet, 1);
+        self.hold(now, &mut run)
     }
 
     /// Makes the decisions that come before a packet which arrives at `now`, those of the same instant but for
@@ -56,24 +64,44 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// A packet comes to a queue that has made all decisions up to `now`.
+    /// The next packet of a run comes to a queue that has made all decisions up to `now`.
     #[inline(always)]
-    fn hold(&mut self, now: Time, packet: P) -> Offer {
+    fn hold(&mut self, now: Time, run: &mut Waiting) -> Offer {
         let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
-        if let Err(cause) = queue.offer(now, packet, &mut self.ledger) {
-            return self.ledger.drop_now(packet, cause);
+        let size = run.size;
+        if let Err(cause) = queue.offer_next(now, run, &mut self.ledger) {
+            return self.ledger.drop_now(size, cause);
         }
         // Only a packet that found the link idle can leave the queue now: all earlier decisions were made above.
         Offer::Accepted { departs: self.decide_until(now) }
     }
 
     /// Makes the decisions of a discipline that are due; returns the last departure they led to.
+    #[inline(always)]
     pub(super) fn decide_until(&mut self, now: Time) -> Option<Time> {
+        match &self.stage {
+            Stage::Held(queue) if queue.next_decision() <= now => self.decide_all_until(now),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn decide_all_until(&mut self, now: Time) -> Option<Time> {
         let mut last = None;
-        while let Stage::Held(queue) = &self.stage
+        while let Stage::Held(queue) = &mut self.stage
             && queue.next_decision() <= now
         {
-            last = self.decide_next().or(last);
+            if self.fast_path == FastPath::Held
+                && let Some((departures, packet)) = queue.decide_run(now)
+            {
+                last = Some(queue.buffer.in_service.departs());
+                if let Some(told) = &mut self.departures {
+                    told.push_run(departures, packet);
+                }
+                self.pipe.push_run_behind(departures, packet);
+            } else {
+                last = self.decide_next().or(last);
+            }
         }
         last.filter(|&departs| departs < Time::NEVER)
     }

@@ -10,7 +10,7 @@
 //! where that one ended. The square root is exact to the nanosecond; Linux approximates it by Newton steps.
 
 use super::discipline::{Discipline, Held, Queue};
-use super::held::{Buffer, Line, Waiting};
+use super::held::{Buffer, Line, Passing, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};
@@ -49,6 +49,12 @@ impl Default for Codel {
 }
 
 impl Codel {
+    /// Until when the transmitter can get a packet that nothing will be decided about.
+    pub(super) fn good_until(&self, packet: &Waiting) -> Time {
+        let good = Duration::from_nanos(self.target.as_nanos() - 1);
+        packet.arrived + self.ce_threshold.map_or(good, |threshold| good.min(threshold))
+    }
+
     fn mark(&self, head: &mut Option<Waiting>, buffer: &mut Buffer) -> bool {
         self.ecn && head.as_mut().is_some_and(|packet| buffer.mark(packet))
     }
@@ -89,12 +95,22 @@ impl Held for State {
         self.line.push_if_it_fits(now, packet, buffer)
     }
 
+    fn push_run(&mut self, now: Time, run: &mut Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
+        self.line.push_those_that_fit(now, run, count, buffer)
+    }
+
     fn next_decision(&self) -> Time {
         self.line.next_decision()
     }
 
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         self.control.take(&self.parameters, &mut self.line, now, buffer)
+    }
+
+    fn take_run(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {
+        let passing = self.line.pop_run(self.parameters.good_until(self.line.front()?).min(until), buffer)?;
+        self.control.find_nothing();
+        Some(passing)
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {
@@ -152,7 +168,7 @@ impl Control {
         head
     }
 
-    /// What [`take`](Control::take) does where the line is empty.
+    /// What [`take`](Control::take) does where the line is empty, or the packet has not waited for the target.
     pub(super) fn find_nothing(&mut self) {
         self.first_above = None;
         self.dropping = false;

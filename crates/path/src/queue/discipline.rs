@@ -1,6 +1,6 @@
 //! What a queue discipline is: its parameters, and the gate or the queue that it makes.
 
-use super::held::{Buffer, Waiting};
+use super::held::{Buffer, Passing, Waiting};
 use crate::catalog::{Described, LinkContext, Recipe};
 use crate::dscp::Dscp;
 use crate::ledger::DropCause;
@@ -118,6 +118,13 @@ pub trait Held: DynClone + fmt::Debug + Send {
     /// Why it is dropped. Packets that wait may be dropped for it, with [`Buffer::drop`].
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause>;
 
+    /// [`push`](Self::push) for `count` packets of one run that arrive together and have to wait: returns how many of
+    /// them fit, the first ones, and [`Line::push_run`](super::Line::push_run) puts these at the end of a line. `None`
+    /// where each packet has to be looked at.
+    fn push_run(&mut self, _now: Time, _run: &mut Waiting, _count: u32, _buffer: &mut Buffer) -> Option<u32> {
+        None
+    }
+
     /// From when on [`take`](Self::take) has something to do, whatever the transmitter does: for a queue that never
     /// makes a packet wait on purpose the arrival of the packet that is next, for a shaper the time at which that may
     /// leave. [`Time::NEVER`] when nothing waits.
@@ -125,6 +132,13 @@ pub trait Held: DynClone + fmt::Debug + Send {
 
     /// The packet that the transmitter gets now; `None` when there is none for it after all.
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting>;
+
+    /// [`take`](Self::take) for packets of one run that the transmitter gets one behind the other, the last by `until`,
+    /// if nothing is decided about any of them; [`Line::pop_run`](super::Line::pop_run) gives them out. `None` where
+    /// each packet has to be looked at.
+    fn take_run(&mut self, _until: Time, _buffer: &mut Buffer) -> Option<Passing> {
+        None
+    }
 
     /// Whether [`push`](Self::push) looks at what an arriving packet [acknowledges](Buffer::take_ack).
     fn reads_acks(&self) -> bool {

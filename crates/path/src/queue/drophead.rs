@@ -3,7 +3,7 @@
 //! A sender learns of a loss at the head of the queue earlier by the time that the queue holds.
 
 use super::discipline::{Discipline, Held, Queue};
-use super::held::{Buffer, Line, Waiting};
+use super::held::{Buffer, Line, Passing, Waiting};
 use crate::catalog::QueueLimit;
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
@@ -65,5 +65,9 @@ impl Held for State {
 
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         self.line.pop(now, buffer)
+    }
+
+    fn take_run(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {
+        self.line.pop_run(until, buffer)
     }
 }

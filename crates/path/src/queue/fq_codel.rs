@@ -9,7 +9,7 @@
 use super::codel::{Codel, Control};
 use super::discipline::{Discipline, FULL_PACKET, Held, Queue};
 use super::flows::{Classifier, Turns, line_at, longest};
-use super::held::{Buffer, Line, Waiting};
+use super::held::{Buffer, Line, Passing, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use dumbbell_units::{Bytes, Duration, Rng, Time};
@@ -120,6 +120,19 @@ impl State {
         }
     }
 
+    /// A flow has something that waits: it gets a turn to come if it has none.
+    fn join(&mut self, now: Time, number: usize) {
+        let flow = &mut self.flows[number];
+        if !flow.is_active {
+            flow.is_active = true;
+            flow.deficit = self.quantum;
+            if self.turns.is_empty() {
+                self.busy_since = now;
+            }
+            self.turns.join(number);
+        }
+    }
+
     /// Makes room for a packet of `size` bytes that comes to the flow of number `to`: the line that would hold the most
     /// bytes loses packets from its head. False where the arriving packet itself would be lost.
     fn make_room(&mut self, now: Time, to: usize, size: u32, buffer: &mut Buffer) -> bool {
@@ -138,6 +151,24 @@ impl State {
         }
         true
     }
+
+    /// [`take_run`](Held::take_run) for the only flow that takes turns.
+    #[inline(never)]
+    fn take_run_of_single(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {
+        let number = self.turns.first()?;
+        let flow = &mut self.flows[number];
+        let until = self.rules.good_until(flow.line.front()?).min(until);
+        let passing = flow.line.pop_run(until, buffer)?;
+        flow.control.find_nothing();
+        for _ in 0..passing.count() {
+            if flow.deficit <= 0 {
+                flow.deficit += turns_until_positive(flow.deficit, self.quantum) * self.quantum;
+                self.turns.postpone_first();
+            }
+            flow.deficit -= i64::from(passing.size());
+        }
+        Some(passing)
+    }
 }
 
 /// How many times a line is given its quantum until it may send, which is above 0, as the quantum is.
@@ -154,17 +185,19 @@ impl Held for State {
                 return Err(DropCause::QueueFull);
             }
         }
-        let flow = &mut self.flows[number];
-        flow.line.push(packet, buffer);
-        if !flow.is_active {
-            flow.is_active = true;
-            flow.deficit = self.quantum;
-            if self.turns.is_empty() {
-                self.busy_since = now;
-            }
-            self.turns.join(number);
-        }
+        self.flows[number].line.push(packet, buffer);
+        self.join(now, number);
         Ok(())
+    }
+
+    fn push_run(&mut self, now: Time, run: &mut Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
+        if buffer.room(run.size, count)? < count {
+            return None;
+        }
+        let number = self.classifier.line_of(run.flow);
+        line_at(&mut self.flows, number).line.push_run(now, run, count, buffer);
+        self.join(now, number);
+        Some(count)
     }
 
     fn next_decision(&self) -> Time {
@@ -195,6 +228,11 @@ impl Held for State {
             flow.is_active = !self.turns.retire_first();
         }
         None
+    }
+
+    fn take_run(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {
+        // Where several flows take turns, few packets of a run go together.
+        if self.turns.is_single() { self.take_run_of_single(until, buffer) } else { None }
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {

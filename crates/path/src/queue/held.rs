@@ -3,42 +3,22 @@
 //! A discipline never sees a packet itself, only its descriptor, [`Waiting`]: arrival, size, flow, ECN. So disciplines
 //! need no type parameter for the packet; the packets are in a store here, and `Waiting` holds their place in it.
 
+mod line;
+mod store;
+
+pub use line::{Line, Passing, Waiting};
+
 use super::discipline::Held;
+use super::fifo::ROUNDING;
 use super::limits::{InService, Limits};
 use crate::dscp::Dscp;
 use crate::ledger::{DropCause, Ledger};
 use crate::packet::{Ecn, Packet, PureAck};
 use crate::stats::{Backlog, Occupancy};
+use crate::train::Train;
 use crate::transmitter::Transmitter;
 use dumbbell_units::{Duration, Time, claimed};
-use std::collections::{HashSet, VecDeque};
-
-/// A packet that waits. Whoever holds one gives it to the transmitter ([`Held::take`]) or to [`Buffer::drop`].
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Waiting {
-    /// When it arrived.
-    pub arrived: Time,
-    /// Its IP length in bytes.
-    pub size: u32,
-    /// Number of its flow.
-    pub flow: u32,
-    ecn: Ecn,
-    is_marked: bool,
-    place: u32,
-}
-
-impl Waiting {
-    /// Its ECN bits.
-    pub fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    /// How long it has waited.
-    pub fn waited(&self, now: Time) -> Duration {
-        now.since(self.arrived)
-    }
-}
+use store::Store;
 
 /// What the lines of a queue share: what waits in them together, what they may hold, the transmitter behind them.
 #[derive(Clone, Debug)]
@@ -95,6 +75,12 @@ impl Buffer {
         self.is_idle || self.fits_behind(now, size, Backlog::default())
     }
 
+    /// How many of `count` packets of `size` bytes each fit behind what waits; `None` where they have to be asked about
+    /// one by one.
+    pub fn room(&self, size: u32, count: u32) -> Option<u32> {
+        self.limits.time.is_none().then(|| self.limits.room(self.occupancy.backlog(), size, count))
+    }
+
     fn fits_behind(&mut self, now: Time, size: u32, backlog: Backlog) -> bool {
         self.limits.fit(backlog, size)
             && self.limits.time.is_none_or(|limit| {
@@ -120,67 +106,6 @@ impl Buffer {
     /// Drops a packet that has waited.
     pub fn drop(&mut self, packet: Waiting, cause: DropCause) {
         self.dropped.push((packet, cause));
-    }
-}
-
-/// Packets in order of arrival. A queue may have as many lines as it likes; what waits in all of them is counted in its
-/// [`Buffer`].
-#[derive(Clone, Debug, Default)]
-pub struct Line {
-    packets: VecDeque<Waiting>,
-    bytes: u64,
-}
-
-impl Line {
-    /// Puts an arriving packet at the end.
-    pub fn push(&mut self, packet: Waiting, buffer: &mut Buffer) {
-        buffer.occupancy.advance(packet.arrived);
-        buffer.occupancy.enter(packet.size);
-        self.bytes += u64::from(packet.size);
-        self.packets.push_back(packet);
-    }
-
-    /// Puts an arriving packet at the end if it fits into the buffer.
-    ///
-    /// # Errors
-    /// It does not.
-    pub fn push_if_it_fits(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
-        if !buffer.fits(now, packet.size) {
-            return Err(DropCause::QueueFull);
-        }
-        self.push(packet, buffer);
-        Ok(())
-    }
-
-    /// Takes the oldest packet out.
-    pub fn pop(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.size);
-        buffer.occupancy.leave(now, packet.size);
-        Some(packet)
-    }
-
-    /// Takes the packet out that so many others are in front of.
-    pub fn remove(&mut self, place: usize, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
-        let packet = self.packets.remove(place)?;
-        self.bytes -= u64::from(packet.size);
-        buffer.occupancy.leave(now, packet.size);
-        Some(packet)
-    }
-
-    /// The oldest packet.
-    pub fn front(&self) -> Option<&Waiting> {
-        self.packets.front()
-    }
-
-    /// [`Held::next_decision`] of a queue that sends what is in this line as soon as it can.
-    pub fn next_decision(&self) -> Time {
-        self.front().map_or(Time::NEVER, |packet| packet.arrived)
-    }
-
-    /// What waits in this line.
-    pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
     }
 }
 
@@ -230,7 +155,7 @@ impl<P: Packet> HeldQueue<P> {
         self.discipline.observe()
     }
 
-    /// The packets that wait, in no order.
+    /// The packets that wait, in no order; the first of a run stands for each of it.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &P> {
         self.packets.iter()
     }
@@ -250,20 +175,26 @@ impl<P: Packet> HeldQueue<P> {
     /// Takes a packet, or says why it is dropped. All decisions up to `now` must have been made.
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, packet: P, ledger: &mut Ledger<P>) -> Result<(), DropCause> {
+        let waiting = self.expect_run(packet, 1);
+        self.offer_next(now, &mut waiting.clone(), ledger)
+    }
+
+    /// A run of `count` packets comes, of which `packet` is the first: describes that one, and each is to be
+    /// [offered](Self::offer_next).
+    #[inline(always)]
+    pub(crate) fn expect_run(&mut self, packet: P, count: u32) -> Waiting {
+        Waiting::new(&packet, self.packets.put(packet, count))
+    }
+
+    /// Takes the next packet of a run, or says why it is dropped. All decisions up to `now` must have been made.
+    #[inline(always)]
+    pub(crate) fn offer_next(&mut self, now: Time, run: &mut Waiting, ledger: &mut Ledger<P>) -> Result<(), DropCause> {
         let nothing_waits = self.buffer.backlog().packets == 0;
         self.buffer.is_idle = nothing_waits && self.buffer.transmitter.seek(now) <= now;
-        let place = self.packets.put(packet);
-        let waiting = Waiting {
-            arrived: now,
-            size: packet.size(),
-            flow: packet.flow(),
-            ecn: packet.ecn(),
-            is_marked: false,
-            place,
-        };
-        let pushed = self.discipline.push(now, waiting, &mut self.buffer);
+        let place = run.place;
+        let pushed = self.discipline.push(now, run.arrive(now, 1), &mut self.buffer);
         if pushed.is_err() {
-            self.packets.take(place);
+            self.packets.forget(place, 1);
         }
         self.settle(ledger);
         // What came in behind others changes nothing for the transmitter.
@@ -271,6 +202,26 @@ impl<P: Packet> HeldQueue<P> {
             self.schedule(now);
         }
         pushed
+    }
+
+    /// Takes those that fit of the next `count` packets of a run, where they have to wait and the discipline need not
+    /// look at each; returns how many. The others are dropped. All decisions up to `now` must have been made.
+    #[inline]
+    pub(crate) fn offer_together(&mut self, now: Time, run: &mut Waiting, count: u32) -> Option<u32> {
+        // The first of them may begin before the others come, but for rounding.
+        let nothing_waits = self.buffer.backlog().packets == 0;
+        let begins = if nothing_waits { self.buffer.transmitter.seek(now) } else { self.decision };
+        if begins <= now + ROUNDING {
+            return None;
+        }
+        let fitting = self.discipline.push_run(now, run, count, &mut self.buffer)?;
+        if fitting < count {
+            self.packets.forget(run.place, count - fitting);
+        }
+        if self.discipline.next_decision() != self.ready {
+            self.schedule(now);
+        }
+        Some(fitting)
     }
 
     /// Lets the transmitter take what the discipline gives it at [`next_decision`](Self::next_decision); returns the
@@ -297,9 +248,26 @@ impl<P: Packet> HeldQueue<P> {
         self.buffer.transmitter.seek(self.ready.max(waiting.arrived));
         let departs = self.buffer.transmitter.send(waiting.size);
         self.buffer.in_service = InService { departs, size: waiting.size };
-        let packet = self.take_out(&waiting);
+        let packet = self.take_out(&waiting, 1);
         self.schedule(now);
         Some((departs, packet))
+    }
+
+    /// [`decide`](Self::decide) for packets of one run of which the last begins by `until`, if the discipline has
+    /// nothing to decide about them; returns their departures and the first of them.
+    #[inline]
+    pub(crate) fn decide_run(&mut self, until: Time) -> Option<(Train, P)> {
+        let now = self.decision;
+        if self.ready == now && self.buffer.transmitter.seek(now) > now {
+            return None;
+        }
+        let Passing { first, starts } = self.discipline.take_run(until, &mut self.buffer)?;
+        let departs = self.buffer.transmitter.seek(Time::ZERO);
+        self.buffer.in_service = InService { departs, size: first.size };
+        let packet = self.take_out(&first, starts.count());
+        // The last one began when the backlog changed last.
+        self.schedule(self.buffer.occupancy.clock());
+        Some((starts.ends(), packet))
     }
 
     /// From when on [`pull`](Self::pull) has something to give.
@@ -313,13 +281,13 @@ impl<P: Packet> HeldQueue<P> {
         self.settle(ledger);
         self.ready = self.discipline.next_decision();
         let waiting = taken?;
-        Some(self.take_out(&waiting))
+        Some(self.take_out(&waiting, 1))
     }
 
-    /// The packet itself of one that the discipline has given out, with its mark.
+    /// The first of `count` packets of a run that the discipline has given out, with its mark.
     #[inline]
-    fn take_out(&mut self, waiting: &Waiting) -> P {
-        let mut packet = self.packets.take(waiting.place);
+    fn take_out(&mut self, waiting: &Waiting, count: u32) -> P {
+        let mut packet = self.packets.take(waiting, count);
         if waiting.is_marked {
             packet.mark();
         }
@@ -364,49 +332,9 @@ impl<P: Packet> HeldQueue<P> {
     #[cold]
     fn tell(&mut self, ledger: &mut Ledger<P>) {
         for (waiting, cause) in self.buffer.dropped.drain(..) {
-            ledger.drop_later(self.packets.take(waiting.place), cause);
+            ledger.drop_later(self.packets.take(&waiting, 1), cause);
         }
         ledger.counted.marked += std::mem::take(&mut self.buffer.marked);
-    }
-}
-
-/// Packets by place; places are used again.
-#[derive(Clone, Debug, Default)]
-struct Store<P> {
-    packets: Vec<P>,
-    free: Vec<u32>,
-}
-
-impl<P: Packet> Store<P> {
-    #[inline]
-    fn put(&mut self, packet: P) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.packets[place as usize] = packet;
-            return place;
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 packets")]
-        let place = self.packets.len() as u32;
-        self.packets.push(packet);
-        place
-    }
-
-    #[inline]
-    fn take(&mut self, place: u32) -> P {
-        self.free.push(place);
-        self.packets[place as usize]
-    }
-
-    fn len(&self) -> usize {
-        self.packets.len() - self.free.len()
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &P> {
-        let free: HashSet<u32> = self.free.iter().copied().collect();
-        (0..).zip(&self.packets).filter(move |(place, _)| !free.contains(place)).map(|(_, packet)| packet)
-    }
-
-    fn memory(&self) -> u64 {
-        claimed::<P>(self.len(), self.packets.capacity()) + claimed::<u32>(self.free.len(), self.free.capacity())
     }
 }
 
@@ -414,6 +342,7 @@ impl<P: Packet> Store<P> {
 pub(crate) mod testing {
     use super::*;
     use crate::catalog::QueueLimit;
+    use crate::testing::TestPacket;
     use crate::transmitter::LinkRate;
 
     /// A buffer without limits.
@@ -428,7 +357,9 @@ pub(crate) mod testing {
 
     /// A full packet that arrives now.
     pub(crate) fn waiting(now: Time, ecn: Ecn) -> Waiting {
-        Waiting { arrived: now, size: 1500, flow: 0, ecn, is_marked: false, place: 0 }
+        let mut packet = TestPacket::new(0, 1500);
+        packet.ecn = ecn;
+        Waiting::new(&packet, 0).arrive(now, 1)
     }
 
     impl Buffer {

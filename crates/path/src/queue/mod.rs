@@ -93,7 +93,7 @@ pub use droptail::DropTail;
 pub(crate) use fifo::{Fifo, ROUNDING};
 pub(crate) use gated::Gated;
 pub(crate) use held::HeldQueue;
-pub use held::{Buffer, Line, Waiting};
+pub use held::{Buffer, Line, Passing, Waiting};
 pub(crate) use limits::Limits;
 pub use red::Red;
 pub use threshold::{MarkPlace, Threshold};

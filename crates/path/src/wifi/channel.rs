@@ -240,7 +240,7 @@ impl<P: Packet + Send> WifiChannel<P> {
         own.ledger.counted.arrivals.add(packet.size());
         let category = self.categories.of(packet.flow(), &own.wifi);
         let Some(lane) = own.lanes[category as usize] else {
-            return own.ledger.drop_now(packet, DropCause::QueueFull);
+            return own.ledger.drop_now(packet.size(), DropCause::QueueFull);
         };
         let offer = self.with_lane(now, lane, |lane, _, ledger| lane.offer(now, packet, ledger));
         if !matches!(offer, Offer::Dropped(_)) {

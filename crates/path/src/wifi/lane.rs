@@ -84,7 +84,7 @@ impl<P: Packet> Lane<P> {
     pub(super) fn offer(&mut self, now: Time, packet: P, ledger: &mut Ledger<P>) -> Offer {
         match self.queue.offer(now, packet, ledger) {
             Ok(()) => Offer::Accepted { departs: None },
-            Err(cause) => ledger.drop_now(packet, cause),
+            Err(cause) => ledger.drop_now(packet.size(), cause),
         }
     }
 

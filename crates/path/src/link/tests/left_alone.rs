@@ -126,3 +126,22 @@ fn packets_of_a_run_leave_a_queue_that_keeps_them_as_a_run() {
     assert_eq!(link.take_followers(3, at(14 * MS), at(11 * MS)).0, 2);
     assert_eq!(link.poll(at(14 * MS)), Some(full(3)));
 }
+
+#[test]
+fn the_first_packet_of_a_run_begins_before_the_others_where_the_transmitter_is_free_but_for_rounding() {
+    let config = LinkConfig { queue: codel(false), ..twelve_megabits() };
+    let (mut one_by_one, mut together) = (link(config.clone()), link(config));
+    together.decide_when_asked();
+    let just_before = Time::from_nanos(MS - 2);
+    for link in [&mut one_by_one, &mut together] {
+        link.offer(at(0), full(0));
+    }
+    for number in 1..4 {
+        one_by_one.offer(just_before, full(number));
+    }
+    assert_eq!(together.offer_run(just_before, full(1), 3).map(|taken| taken.count()), Some(3));
+    let stats = [&mut one_by_one, &mut together].map(|link| link.queue_stats(at(9 * MS)));
+    // The second one waits for a millisecond, the third one for two, and nobody for the two nanoseconds but the first.
+    assert_eq!(stats.map(|stats| stats.byte_nanos), [u128::from(1_500 * (3 * MS + 2)); 2]);
+    assert_eq!(stats.map(|stats| stats.max.packets), [2; 2]);
+}

@@ -1,0 +1,234 @@
+//! Packets that wait in order of arrival.
+
+use super::Buffer;
+use crate::ledger::DropCause;
+use crate::packet::{Ecn, Packet};
+use crate::stats::Backlog;
+use crate::train::Train;
+use dumbbell_units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// A packet that waits. Whoever holds one gives it to the transmitter ([`Held::take`](super::Held::take)) or to
+/// [`Buffer::drop`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Waiting {
+    /// When it arrived.
+    pub arrived: Time,
+    /// Its IP length in bytes.
+    pub size: u32,
+    /// Number of its flow.
+    pub flow: u32,
+    pub(super) ecn: Ecn,
+    pub(super) is_marked: bool,
+    /// Where the queue keeps its run, and how many of that came before it.
+    pub(super) place: u32,
+    pub(super) offset: u32,
+}
+
+impl Waiting {
+    /// The first packet of a run that the queue keeps at `place`; it has yet to arrive.
+    #[inline(always)]
+    pub(super) fn new<P: Packet>(packet: &P, place: u32) -> Waiting {
+        Waiting {
+            arrived: Time::ZERO,
+            size: packet.size(),
+            flow: packet.flow(),
+            ecn: packet.ecn(),
+            is_marked: false,
+            place,
+            offset: 0,
+        }
+    }
+
+    /// The packet, which arrives now with those behind it, `count` in all; this one becomes the next of the run.
+    #[inline(always)]
+    pub(super) fn arrive(&mut self, now: Time, count: u32) -> Waiting {
+        let arriving = Waiting { arrived: now, ..self.clone() };
+        self.offset += count;
+        arriving
+    }
+
+    /// Its ECN bits.
+    pub fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    /// How long it has waited.
+    pub fn waited(&self, now: Time) -> Duration {
+        now.since(self.arrived)
+    }
+
+    /// Whether `other` is the packet behind `count` of its run, this one the first, and nothing tells them apart.
+    #[inline]
+    fn is_followed_by(&self, other: &Waiting, count: u32) -> bool {
+        self.place == other.place
+            && self.offset + count == other.offset
+            && self.arrived == other.arrived
+            && self.ecn == other.ecn
+            && !self.is_marked
+            && !other.is_marked
+    }
+}
+
+/// Packets that came together and wait one behind the other.
+#[derive(Clone, Debug)]
+struct Run {
+    first: Waiting,
+    count: u32,
+}
+
+/// Packets of a run that the transmitter gets, and when it begins with each.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Passing {
+    pub(super) first: Waiting,
+    pub(super) starts: Train,
+}
+
+impl Passing {
+    /// How many these are.
+    pub fn count(&self) -> u32 {
+        self.starts.count()
+    }
+
+    /// The IP length of each in bytes.
+    pub fn size(&self) -> u32 {
+        self.first.size
+    }
+}
+
+/// Packets in order of arrival. A queue may have as many lines as it likes; what waits in all of them is counted in its
+/// [`Buffer`].
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    runs: VecDeque<Run>,
+    backlog: Backlog,
+}
+
+impl Line {
+    /// Puts an arriving packet at the end.
+    pub fn push(&mut self, packet: Waiting, buffer: &mut Buffer) {
+        self.push_together(packet, 1, buffer);
+    }
+
+    /// Puts the next `count` packets of a run at the end, which arrive now.
+    pub fn push_run(&mut self, now: Time, run: &mut Waiting, count: u32, buffer: &mut Buffer) {
+        if count > 0 {
+            self.push_together(run.arrive(now, count), count, buffer);
+        }
+    }
+
+    #[inline]
+    fn push_together(&mut self, first: Waiting, count: u32, buffer: &mut Buffer) {
+        buffer.occupancy.advance(first.arrived);
+        buffer.occupancy.enter_run(first.size, count);
+        self.backlog.packets += u64::from(count);
+        self.backlog.bytes += u64::from(count) * u64::from(first.size);
+        match self.runs.back_mut() {
+            Some(run) if run.first.is_followed_by(&first, run.count) => run.count += count,
+            _ => self.runs.push_back(Run { first, count }),
+        }
+    }
+
+    /// Puts an arriving packet at the end if it fits into the buffer.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn push_if_it_fits(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
+        if !buffer.fits(now, packet.size) {
+            return Err(DropCause::QueueFull);
+        }
+        self.push(packet, buffer);
+        Ok(())
+    }
+
+    /// Puts those at the end that fit into the buffer of the next `count` packets of a run, which arrive now; returns
+    /// how many these are. `None` where they have to be asked about one by one.
+    pub fn push_those_that_fit(
+        &mut self,
+        now: Time,
+        run: &mut Waiting,
+        count: u32,
+        buffer: &mut Buffer,
+    ) -> Option<u32> {
+        let fitting = buffer.room(run.size, count)?;
+        self.push_run(now, run, fitting, buffer);
+        Some(fitting)
+    }
+
+    /// Takes the oldest packet out.
+    pub fn pop(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
+        let packet = self.take_first(1)?;
+        buffer.occupancy.leave(now, packet.size);
+        Some(packet)
+    }
+
+    /// Takes packets out of the run that is first, which the transmitter sends one behind the other from the instant on
+    /// at which it is free: as many as begin by `until`. `None` where there are none, or its rate is not constant.
+    pub fn pop_run(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {
+        let Run { first, count } = self.runs.front()?;
+        let size = first.size;
+        let count = buffer.transmitter.count_begun_by(until, size, *count).filter(|&count| count > 0)?;
+        let starts = buffer.transmitter.send_train(size, count)?;
+        buffer.occupancy.leave_run(starts, size);
+        let first = self.take_first(count)?;
+        Some(Passing { first, starts })
+    }
+
+    /// Takes `count` packets out that the first run must have; returns the first of them.
+    #[inline]
+    fn take_first(&mut self, count: u32) -> Option<Waiting> {
+        let run = self.runs.front_mut()?;
+        self.backlog.packets -= u64::from(count);
+        self.backlog.bytes -= u64::from(count) * u64::from(run.first.size);
+        if run.count == count {
+            return self.runs.pop_front().map(|run| run.first);
+        }
+        let first = run.first.clone();
+        run.first.offset += count;
+        run.count -= count;
+        Some(first)
+    }
+
+    /// Takes the packet out that so many others are in front of.
+    pub fn remove(&mut self, place: usize, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
+        let mut before = u32::try_from(place).ok()?;
+        let mut number = 0;
+        while self.runs.get(number)?.count <= before {
+            before -= self.runs[number].count;
+            number += 1;
+        }
+        let run = &mut self.runs[number];
+        let packet = Waiting { offset: run.first.offset + before, ..run.first.clone() };
+        let behind = Waiting { offset: packet.offset + 1, ..packet.clone() };
+        let left = run.count - before - 1;
+        run.count = before;
+        if left > 0 {
+            self.runs.insert(number + 1, Run { first: behind, count: left });
+        }
+        if before == 0 {
+            self.runs.remove(number);
+        }
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(packet.size);
+        buffer.occupancy.leave(now, packet.size);
+        Some(packet)
+    }
+
+    /// The oldest packet.
+    pub fn front(&self) -> Option<&Waiting> {
+        self.runs.front().map(|run| &run.first)
+    }
+
+    /// [`Held::next_decision`](super::Held::next_decision) of a queue that sends what is in this line as soon as it
+    /// can.
+    pub fn next_decision(&self) -> Time {
+        self.front().map_or(Time::NEVER, |packet| packet.arrived)
+    }
+
+    /// What waits in this line.
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
