@@ -52,7 +52,7 @@ fn radio_link(scenario: &Scenario, index: usize, radio: &Radio) -> RadioLink {
 /// The media of a scenario, and where each of its links is entered. A wire is a medium of its own; the links of a radio
 /// channel, and those whose queues share a pool of memory, are ports of one. Each link has a random stream of its own.
 pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<Entry>) {
-    let mut wires = Vec::with_capacity(scenario.links.len());
+    let mut wires = Vec::new();
     let mut channels: Vec<Vec<RadioLink>> = Vec::new();
     let mut channels_by_name: HashMap<&str, usize> = HashMap::new();
     let mut pools: Vec<Vec<(Link<P>, f64)>> = scenario.pools.iter().map(|_| Vec::new()).collect();

@@ -397,7 +397,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// [`poll`](Self::poll), with the packet written to where the caller wants it; false when there is none.
-    #[inline]
+    #[inline(always)]
     pub fn poll_into(&mut self, now: Time, packet: &mut P) -> bool {
         if self.is_immediate { self.take_arrived(now, packet) } else { self.poll_any(now, packet) }
     }

@@ -92,6 +92,7 @@ impl Rule {
 }
 
 /// The element of number `line`, which is made if it does not exist.
+#[inline]
 pub(super) fn line_at<T: Default>(lines: &mut Vec<T>, line: usize) -> &mut T {
     if line >= lines.len() {
         lines.resize_with(line + 1, T::default);

@@ -175,8 +175,8 @@ impl<P: Packet> HeldQueue<P> {
     /// Takes a packet, or says why it is dropped. All decisions up to `now` must have been made.
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, packet: P, ledger: &mut Ledger<P>) -> Result<(), DropCause> {
-        let waiting = self.expect_run(packet, 1);
-        self.offer_next(now, &mut waiting.clone(), ledger)
+        let mut run = self.expect_run(packet, 1);
+        self.offer_next(now, &mut run, ledger)
     }
 
     /// A run of `count` packets comes, of which `packet` is the first: describes that one, and each is to be
@@ -285,7 +285,7 @@ impl<P: Packet> HeldQueue<P> {
     }
 
     /// The first of `count` packets of a run that the discipline has given out, with its mark.
-    #[inline]
+    #[inline(always)]
     fn take_out(&mut self, waiting: &Waiting, count: u32) -> P {
         let mut packet = self.packets.take(waiting, count);
         if waiting.is_marked {

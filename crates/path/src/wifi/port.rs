@@ -115,6 +115,9 @@ impl<P: Packet> RadioPort<P> {
 
     /// A packet leaves the receiver, in its order.
     pub(super) fn propagate(&mut self, now: Time, packet: P) {
+        if self.pipe.is_plain() {
+            return self.pipe.push_behind(now, packet);
+        }
         let passage = self.pipe.draw(now, &packet);
         self.pipe.push(now, passage, &packet);
     }

@@ -35,18 +35,18 @@ impl<P: Packet> Store<P> {
     }
 
     /// Takes `count` packets of a run out; returns the first of them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, waiting: &Waiting, count: u32) -> P {
+        self.forget(waiting.place, count);
         let mut packet = self.runs[waiting.place as usize].first;
         if waiting.offset > 0 {
             packet.follow(waiting.offset);
         }
-        self.forget(waiting.place, count);
         packet
     }
 
     /// `count` packets of the run at a place are gone.
-    #[inline]
+    #[inline(always)]
     pub(super) fn forget(&mut self, place: u32, count: u32) {
         let run = &mut self.runs[place as usize];
         run.left -= count;
