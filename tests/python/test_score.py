@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import runpy
 import shutil
 import subprocess
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import dumbbell as db
-from dumbbell import _core
+import snapshots
+from dumbbell import _core, scoring
 from dumbbell.application import app
 from dumbbell.scoring import PARTS, sets
 
@@ -60,6 +64,89 @@ def test_no_experiment_is_in_both_sets() -> None:
     assert len(seeds) == 20 and not paths
 
 
+def test_the_experiments_are_what_is_kept() -> None:
+    lines = [f"{name}: {json.dumps(asdict(case))}" for name, cases in sets.SETS.items() for case in cases]
+    snapshots.same_as_kept("scores", lines)
+
+
+def test_a_score_is_at_most_that_of_the_best_experiments_still_to_come() -> None:
+    first, second = (replace(case, company="") for case in sets.SETS["standard"][:2])
+    both = (first, replace(second, company="itself"))
+    measured: dict[str, list[float]] = {"goodput": [0.5], "delay": [0.8], "loss": [1.0], "fair_to_itself": []}
+    # Means of what is known and of 1 for what is not: 0.75, 0.9, 1 and 1.
+    assert scoring._most(measured, both) == pytest.approx(100 * (0.75 * 0.9) ** 0.25)
+    assert scoring._means(measured) == {"goodput": 0.5, "delay": 0.8, "loss": 1.0, "fair_to_itself": 0.0}
+    assert scoring._mean_of_parts({"goodput": 0.5, "delay": 0.0}) == 0.0
+
+
+def test_a_score_that_can_just_be_reached_is_not_given_up() -> None:
+    value = db.score("reno").value
+    assert db.score("reno", at_least=value).stopped is None
+    given_up = db.score("reno", at_least=value + 0.01)
+    assert given_up.value == 0.0 and given_up.stopped == (
+        f"it cannot become {value + 0.01:g} any more after `{sets.SETS['standard'][len(given_up.cases) - 1].name}`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "told"),
+    [
+        (-24, "", "has computed for 2.5 s, which is all that it may take; cpu_s allows more"),
+        (-9, "MemoryError", "has computed for 2.5 s"),
+        (1, "MemoryError", "needs more memory than the 64 MiB that it may take; memory_mib allows more"),
+        (-6, "memory allocation of 8 bytes failed", "needs more memory than the 64 MiB"),
+        (-11, "", r"has ended its process \(signal 11\)"),
+        (3, "", r"has ended its process \(status 3\)"),
+        (0, "", r"has ended its process \(status 0\)"),
+    ],
+)
+def test_why_a_process_ended_without_a_score_is_told(status: int, error: str, told: str) -> None:
+    done = subprocess.CompletedProcess([], status, "", error)
+    assert re.match(f"`mine.py` {told}", scoring._end("mine.py", done, 2.5, 64))
+
+
+def test_what_a_file_may_take_is_passed_on(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("print('{}')\nclass Mine:\n    def on_ack(self, conn, ack):\n        conn.cwnd = 1\n")
+    found = db.score(f"{file}:Mine", set="verdict", at_least=3)
+    assert found.set == "verdict" and found.stopped is not None
+    with pytest.raises(db.RunError, match="more memory than the 40 MiB"):
+        db.score(f"{file}:Mine", memory_mib=40)
+
+
+def test_the_parts_of_an_experiment_are_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = {"algorithm": "x", "goodput_mbps": 6.0, "mean_rtt_ms": 50.0, "base_rtt_ms": 40.0, "sent": 100, "lost": 3}
+    flows, asked = [flow], []
+    links = [{"capacity_mbps": 20.0 * 1500 / 1448}]
+
+    def run(document: dict[str, Any], max_memory: str) -> Any:
+        asked.append((document, max_memory))
+        return SimpleNamespace(flows=SimpleNamespace(rows=lambda: flows), links=SimpleNamespace(rows=lambda: links))
+
+    monkeypatch.setattr("dumbbell.api.run", run)
+    case = sets.Case("a", {"rate": "20mbit", "loss": 0.01}, seed=5)
+    name, found = case.measure("x", max_memory="9MiB")
+    assert name == "x" and found == pytest.approx({"goodput": 0.3, "delay": 0.8, "loss": 0.98})
+    ((document, memory),) = asked
+    assert (document["duration"], document["warmup"], document["seed"], memory) == ("20s", "5s", 5, "9MiB")
+    assert document["flows"] == [{"cc": "x", "label": "candidate"}]
+    for sent, rtt, loss, delay in ((0, None, 0.0, 0.0), (1, 0.0, 0.0, 0.0), (300, 20.0, 1.0, 1.0)):
+        flow |= {"sent": sent, "mean_rtt_ms": rtt}
+        found = case.measure("x", max_memory="")[1]
+        assert (found["loss"], found["delay"]) == (loss, delay)
+    flows.append(flow | {"goodput_mbps": 2.0})
+    flow |= {"goodput_mbps": 19.0}
+    for company, part in (("itself", "fair_to_itself"), ("cubic", "fair_to_cubic")):
+        found = replace(case, company=company).measure("x", max_memory="")[1]
+        assert found["goodput"] == 1.0
+        assert found[part] == pytest.approx(2 * 21**2 / (2 * (19**2 + 2**2)) - 1)
+        other = {"itself": "x", "cubic": "cubic"}[company]
+        assert asked[-1][0]["flows"][1] == {"cc": other, "label": "other", "start": "3s"}
+    flow |= {"goodput_mbps": 0.0}
+    flows[1] |= {"goodput_mbps": 0.0}
+    assert replace(case, company="cubic").measure("x", max_memory="")[1]["fair_to_cubic"] == 0.0
+
+
 def test_the_page_lists_the_experiments() -> None:
     page = (ROOT / "docs/scores.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| ")]
@@ -101,7 +188,9 @@ def test_whoever_is_hopeless_is_given_up_at_once() -> None:
     [
         ({"set": "all"}, "there is no set `all`; there are standard, verdict"),
         ({"at_least": 101}, "at_least lies between 0 and 100"),
+        ({"at_least": -1}, "at_least lies between 0 and 100"),
         ({"cpu_s": 0}, "cpu_s and memory_mib are more than 0"),
+        ({"memory_mib": 0}, "cpu_s and memory_mib are more than 0"),
     ],
 )
 def test_what_is_not_possible_is_said(keywords: dict[str, Any], message: str) -> None:
