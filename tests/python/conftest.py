@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+import altered
 import load
 import snapshots
 from dumbbell import Result, cli, papers
 from dumbbell import run as run_experiment
-from dumbbell.papers.model import Report
+from dumbbell.papers.model import Judgement, Report
 from dumbbell.papers.output import SCHEMA
+from dumbbell.papers.part import Part
 
 # A shell's background job ignores SIGINT, and what it starts inherits that: a test's interrupt would do nothing.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -97,18 +99,24 @@ def quick_part(dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """Runs a part of a study from end to end in the quick form, with its page; gives what ``--json`` prints of it.
 
     What is printed follows its schema, and is what ``report.json`` keeps. What the runs would have said, had they been
-    long enough for a verdict, is what ``tests/snapshots`` keeps.
+    long enough for a verdict, is what ``tests/snapshots`` keeps, and so is what the claims say of other numbers.
     """
     import fastjsonschema
 
     whole: list[Report] = []
-    shortened = Report.shortened
+    found: list[tuple[Part[Any], Any]] = []
+    shortened, judge = Report.shortened, Part.judge
 
     def kept(report: Report, duration: str) -> Report:
         whole.append(report)
         return shortened(report, duration)
 
+    def judged(part: Part[Any], measured: Any, more: Any = None) -> list[Judgement]:
+        found.append((part, measured))
+        return judge(part, measured, more)
+
     monkeypatch.setattr(Report, "shortened", kept)
+    monkeypatch.setattr(Part, "judge", judged)
 
     follows = fastjsonschema.compile(json.loads(SCHEMA.read_text()))
 
@@ -125,6 +133,9 @@ def quick_part(dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert isinstance(printed, dict)
         (report,) = whole
         snapshots.same_as_kept(f"studies/{study}-{part}", snapshots.of_report(report))
+        if claims:
+            times = altered.FEWER.get(f"{study}/{part}", altered.TIMES)
+            snapshots.same_as_kept(f"claims/{study}-{part}", altered.said(*found[0], times))
         return printed
 
     return call

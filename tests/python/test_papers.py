@@ -9,19 +9,25 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fastjsonschema
 import pytest
 from rich.console import Console
 
-from conftest import Cli
+import altered
+import snapshots
+from conftest import EXPERIMENT, Cli
+from described import described
 from dumbbell import experiment, papers
-from dumbbell.papers import Claim, Judgement, Outcome, output, rebbr, text, traces
+from dumbbell.papers import Claim, Judgement, Outcome, beside, drawing, output, rebbr, runs, testing, text, traces
 from dumbbell.papers.data import published
-from dumbbell.papers.model import CONTRADICTED, ENOUGH, Grid
+from dumbbell.papers.model import CONTRADICTED, ENOUGH, Grid, table
+from dumbbell.papers.part import changes, repeated
 from dumbbell.papers.rebbr import curves, fig1, fig5
 from dumbbell.papers.rebbr.curves import CUBIC, PACED, UNPACED, Curves, Run
+from dumbbell.plots.style import look
 from dumbbell.storage import OutputError
 
 CLAIM: Claim[None] = Claim("x-1", "It is fast.", "very", lambda _: [])
@@ -87,12 +93,12 @@ def test_few_runs_or_those_between_two_verdicts_decide_nothing(held: int, runs: 
 
 def test_the_tests_behind_decisions_are_right_in_19_of_20_cases() -> None:
     stats = pytest.importorskip("scipy.stats")
-    for runs in range(1, 51):
-        for held in range(runs + 1):
-            above = stats.binomtest(max(held, runs - held), runs, 0.5, "greater").pvalue <= 0.05
-            between = stats.binomtest(min(held, runs - held), runs, 0.2, "greater").pvalue <= 0.05
-            assert outcome(held, runs).is_decided == (above or between), (held, runs)
-            assert above or between or runs < ENOUGH
+    for count in range(1, 51):
+        for held in range(count + 1):
+            above = stats.binomtest(max(held, count - held), count, 0.5, "greater").pvalue <= 0.05
+            between = stats.binomtest(min(held, count - held), count, 0.2, "greater").pvalue <= 0.05
+            assert outcome(held, count).is_decided == (above or between), (held, count)
+            assert above or between or count < ENOUGH
 
 
 def test_more_seeds_add_to_the_runs_of_their_choice_and_nothing_to_a_formula() -> None:
@@ -181,6 +187,12 @@ def figure_5(measured: Curves, stand_in: str = "") -> fig5.Figure:
     capacity = curves.PUBLISHED_CAPACITY["fig5"]
     runs = {label: [replace(run, capacity=capacity) for run in of] for label, of in measured.items()}
     return fig5.Figure(runs, capacity, stand_in)
+
+
+def test_what_the_claims_of_figures_1_and_5_say_of_other_numbers_is_what_is_kept() -> None:
+    first = fig1.Figure(as_published("fig1"), alternatives())
+    snapshots.same_as_kept("claims/rebbr-fig1-published", altered.said(fig1.PART, first))
+    snapshots.same_as_kept("claims/rebbr-fig5-published", altered.said(fig5.PART, figure_5(as_published("fig5"))))
 
 
 def test_verdicts_over_a_synthetic_link_say_so() -> None:
@@ -436,3 +448,232 @@ def test_one_page_lists_what_works_of_every_study() -> None:
     for page in pages:
         assert [(what, verdict) for of, what, verdict in listed if of == page] == judged(page)
     assert {verdict for *_, verdict in listed} == {"works", "partly", "not", "answered"}
+
+
+# --- what studies are made of ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("study", papers.NAMES)
+def test_what_a_study_runs_is_what_is_kept(study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its full form, of which the other tests run nothing, and in the quick one."""
+    monkeypatch.setattr(traces, "PLACE", tmp_path / "nothing")
+    lines = []
+    for part in papers.load(study).parts:
+        lines.append(f"{part.name}: {part.title}, quick {part.quick}")
+        for one in part.experiments:
+            lines.append(f"  {one.file.name} {one.folder} {one.repeat} {one.once}")
+            before: dict[str, Any] = {}
+            for options in (papers.Options(tmp_path), papers.Options(tmp_path, quick=True)):
+                settings = one.settings(options, part.quick)
+                points = one.points(options, settings)
+                seeds = {point.seed for point in points}
+                new = {key: value for key, value in settings.items() if value != before.get(key)}
+                lines.append(f"    {len(points)} points, {len(seeds)} seeds, {json.dumps(new)}")
+                before = settings
+    snapshots.same_as_kept(f"experiments/{study}", lines)
+
+
+def test_the_quick_form_comes_after_the_study_s_own_settings_and_before_what_is_asked_for(tmp_path: Path) -> None:
+    file = experiment_of(tmp_path)
+    one = papers.Experiment(file, set={"warmup": "1s", "duration": "9s"}, quick={"warmup": "2s", "seed": 4})
+    asked = papers.Options(tmp_path, set={"seed": 5})
+    assert one.settings(asked, "3s") == {"warmup": "1s", "duration": "9s", "seed": 5}
+    assert one.settings(replace(asked, quick=True), "3s") == {"warmup": "2s", "duration": "3s", "seed": 5}
+    assert replace(one, set=lambda options: {"seed": options.jobs}).settings(papers.Options(tmp_path, jobs=2), "") == {
+        "seed": 2
+    }
+
+
+def test_a_study_is_repeated_as_asked_as_it_says_or_as_its_file_says(tmp_path: Path) -> None:
+    file = experiment_of(tmp_path)
+
+    def seeds(options: papers.Options, **one: Any) -> int:
+        return len(papers.Experiment(file, **one).points(options, {}))
+
+    plain, quick, asked = (
+        papers.Options(tmp_path),
+        papers.Options(tmp_path, quick=True),
+        papers.Options(tmp_path, repeat=7),
+    )
+    assert [seeds(options) for options in (plain, quick, asked)] == [3, 1, 7]
+    assert [seeds(options, repeat=2) for options in (plain, quick, asked)] == [2, 2, 7]
+    assert [seeds(options, once=True, repeat=2) for options in (plain, quick, asked)] == [1, 1, 1]
+    assert papers.Experiment(file).texts() == {"x.toml": file.read_text()}
+
+
+def experiment_of(folder: Path) -> Path:
+    """A file with three seeds."""
+    file = folder / "x.toml"
+    file.write_text(f"{EXPERIMENT}\n[sweep]\nrepeat = 3\n")
+    return file
+
+
+def test_what_was_changed_is_told_but_for_the_seed(tmp_path: Path) -> None:
+    def ran(*swapped: str) -> Any:
+        return SimpleNamespace(swapped=dict.fromkeys(swapped, 1))
+
+    options = papers.Options(tmp_path, set={"seed": 7, "duration": "1s"}, swap={"bbr": "reno", "vegas": "reno"})
+    told = "Changed by --set duration=1s, --swap bbr=reno: not the study."
+    assert changes(options, [ran(), ran("bbr")]) == [told]
+    assert changes(papers.Options(tmp_path, set={"seed": 7}), [ran()]) == []
+    linux: Any = SimpleNamespace(name="linux")
+    on_linux = replace(papers.Options(tmp_path), ground=linux)
+    assert changes(on_linux, [ran()]) == [f"On the TCP of {beside.kernel()}."]
+    assert [repeated(times) for times in (1, 2)] == ["Repeated with other seeds", "Repeated with other seeds 2 times"]
+
+
+def sweep_of(rows: list[dict[str, Any]], axes: tuple[str, ...] = ("loss", "seed")) -> Any:
+    return SimpleNamespace(axes=axes, flows=SimpleNamespace(rows=lambda: rows))
+
+
+def test_the_kernel_stands_beside_the_simulator_in_means_over_seeds() -> None:
+    def row(loss: str, seed: int, flow: int, rate: float) -> dict[str, Any]:
+        return {"loss": loss, "seed": seed, "flow": flow, "label": "bbr", "goodput_mbps": rate}
+
+    real = [row("0%", 1, 0, 4.0), row("0%", 2, 0, 6.0), row("1%", 1, 0, 3.0), row("1%", 1, 1, 1.0)]
+    simulated = [row("0%", 1, 0, 2.0), row("0%", 2, 0, 2.0), row("1%", 1, 0, 0.0), row("1%", 1, 1, 4.0)]
+    pair: Any = SimpleNamespace(sweep=sweep_of(real), simulated=sweep_of(simulated))
+    alone: Any = SimpleNamespace(sweep=sweep_of(real), simulated=None)
+    (grid,) = beside.tables([alone, pair])
+    assert (grid.name, list(grid.columns)) == ("grounds", ["loss", "flow", "Linux", "simulator", "quotient"])
+    assert list(grid.rows) == [
+        ["0%", "0: bbr", 5.0, 2.0, 2.5],
+        ["1%", "0: bbr", 3.0, 0.0, None],
+        ["1%", "1: bbr", 1.0, 4.0, 0.25],
+    ]
+    assert [one.name for one in beside.tables([pair, pair])] == ["grounds-1", "grounds-2"]
+    assert beside.tables([alone]) == []
+
+
+def test_a_report_sums_over_all_its_sweeps() -> None:
+    def point(seed: int) -> Any:
+        return SimpleNamespace(version="1", engine="e", seed=seed, packets=10 * seed, cpu_s=0.5)
+
+    sweeps: Any = [SimpleNamespace(points=[point(2), point(1)]), SimpleNamespace(points=[point(2)])]
+    found = papers.Provenance.of(sweeps, {"a": "b"})
+    assert found == papers.Provenance("1", "e", [1, 2], 3, 50, 1.5, {"a": "b"})
+
+
+def test_columns_of_numbers_from_a_thousand_on_have_no_decimals() -> None:
+    rows: list[list[float | None]] = [[999.99, 1000.0, -1000.5, 1000], [1.0, 1.0, 1.0, None]]
+    assert Grid("t", "T", ["a", "b", "c", "d"], rows).printed() == [
+        ["999.99", "1,000", "-1,000", "1000"],
+        ["1.00", "1", "1", "-"],
+    ]
+    made = table("t", "T", ["n"], [(["x"], 2.0), (["y"], 3.0)], {"twice": lambda n: 2 * n}, 1, [["z", 1.0]])
+    assert (made.columns, made.digits) == (["n", "twice"], 1)
+    assert made.rows == [["z", 1.0], ["x", 4.0], ["y", 6.0]]
+    assert Grid("t", "T", ["a"], [[1.0]]).digits == 2
+
+
+def test_numbers_of_runs_become_words() -> None:
+    assert [testing.near(value, 10.0, 0.1) for value in (8.9, 9.0, 11.0, 11.1)] == [False, True, True, False]
+    assert testing.near(-10.5, -10.0, -0.1) and not testing.near(0.2, 0.0, 0.5)
+    assert testing.spread([1.234, 1.2341]) == "1.23" and testing.spread([3.0, 1.0], 0, " ms") == "1 to 3 ms"
+    assert testing.ranged(abs, 1, " %")([-2.0, 1.0]) == "1.0 to 2.0 %"
+    assert testing.averaged(abs)([-2.0, 1.0]) == "1.50" and testing.average(abs)([-2.0, 1.0]) == 1.5
+    assert testing.both(testing.averaged(abs))([(1, 2), (3, 4)]) == "2.00 against 3.00"
+    grid = testing.across("n", "t", ["h"], [(["x"], {"a": [1.0, 2.0], "b": [5.0]})], {"B": "b", "A": "a"}, abs)
+    assert (grid.columns, grid.rows, grid.digits) == (["h", "B", "A"], [["x", 5.0, 1.5]], 2)
+
+
+def test_causes_are_told_where_a_claim_does_not_hold() -> None:
+    def noted(held: int, note: Any = "Note.", cause: Any = "Cause.") -> str:
+        return replace(CLAIM, test=lambda _: [outcome(held)], note=note, cause=cause).judge(None).note
+
+    assert [noted(held) for held in (5, 2, 0)] == ["Note.", "Note. Cause.", "Note. Cause."]
+    assert noted(0, "", lambda measured: f"Of {measured}.") == "Of None."
+    assert noted(5, lambda measured: f"Of {measured}.") == "Of None."
+
+
+def test_quantities_of_a_run() -> None:
+    flows = [
+        {"goodput_mbps": 1.0, "sent_total": 10, "network_drops_total": 2, "retransmits_total": 3},
+        {"goodput_mbps": 3.0, "sent_total": 30, "network_drops_total": 4, "retransmits_total": 0},
+    ]
+    run = runs.Run(flows, {"a": "x", "b": None})
+    assert (runs.total(run), runs.slowest(run), runs.fastest(run), runs.ratio(run)) == (4.0, 1.0, 3.0, 3.0)
+    assert (runs.loss(run), runs.retransmitted(run), runs.jain(run)) == (0.15, 3.0, 0.8)
+    assert runs.deviation(run) == pytest.approx(2**0.5)
+    assert (run.swept("b", "a"), run.duration_s, run.kept) == (("None", "x"), 0.0, None)
+    still = runs.Run([{"goodput_mbps": 0.0, "sent_total": 0, "network_drops_total": 0}] * 2)
+    assert (runs.ratio(still), runs.loss(still), runs.jain(still)) == (math.inf, 0.0, 0.0)
+
+
+# --- what is printed -------------------------------------------------------------------------------------------------
+
+
+def test_a_report_on_a_terminal_says_everything_of_its_claims(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    claim = replace(CLAIM, id="x-2", statement="It is fair.")
+    besides, theirs = replace(outcome(1, choice="paced"), decides=False), [outcome(1, 1, "June"), outcome(0, 1, "July")]
+    report = papers.Report(
+        study="abc", part="one", title="One flow", setup=["A sentence.", "Another."], pictures={},
+        tables=[Grid("t", "Table", ["name", "BBR: ours", "BBR: theirs", "rate"], [["x", 1.0, 2.5, 3000.0]], 1)],
+        judgements=[
+            Judgement(CLAIM, [outcome(5)]),
+            Judgement(claim, [outcome(3), besides], "Because.", theirs, "notices 2 of 6"),
+            Judgement(claim, [outcome(5, choice="a"), outcome(0, choice="b")]),
+            Judgement(claim, [replace(outcome(3), judged=False)]),
+        ],
+        provenance=papers.Provenance("1.2", "e", [1], 12, 3_456_789, 1.26),
+        caveats=["Not all of it."],
+    )  # fmt: skip
+    text.report(report)
+    text.report(report, only_claims=True)
+    text.claims([rebbr.STUDY])
+    text.listing([rebbr.STUDY])
+    snapshots.same_as_kept("terminal", [line.rstrip() for line in capsys.readouterr().out.splitlines()])
+
+
+def test_verdicts_are_counted_and_contradictions_only_where_there_are_some() -> None:
+    def report(*judgements: Judgement) -> Any:
+        return SimpleNamespace(judgements=judgements)
+
+    held, failed, open_ = (Judgement(CLAIM, [outcome(n)]) for n in (5, 0, 3))
+    assert text.verdicts([report(held, failed), report(held, open_)]) == {"holds": 2, "fails": 1, "depends": 1}
+    against = replace(failed, theirs=[outcome(0, 1)])
+    assert text.verdicts([report(against)]) == {"holds": 0, "fails": 0, "depends": 0, CONTRADICTED: 1}
+    quick = Judgement(CLAIM, [replace(outcome(3), judged=False)])
+    assert text.verdicts([report(quick, quick)]) == {"not judged in quick form": 2}
+
+
+@pytest.mark.parametrize("width", [24, 30, 36, 42, 48, 60])
+def test_parts_of_a_wide_table_are_as_wide_as_the_terminal_lets_them_be(width: int) -> None:
+    columns = ["name", "kind", "a: first", "a: second", "b", "c: one", "c: two", "c: three"]
+    rows: list[list[str | float]] = [["x", "some words that are many more than fit", 1.0, 22.0, 333.0, 4.0, 5.0, 6.0]]
+    written = io.StringIO()
+    text.table(Console(width=width, file=written), Grid("x", "Title", columns, rows))
+    snapshots.same_as_kept(f"wide/{width}", [line.rstrip() for line in written.getvalue().splitlines()])
+
+
+def test_a_trace_is_looked_for_in_the_folder_that_was_named_or_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traces, "PLACE", tmp_path)
+    names = ("up", "down")
+    (tmp_path / "up").touch()
+    assert traces.find(None, names) is None
+    with pytest.raises(traces.MissingTraceError, match="no down here"):
+        traces.find(tmp_path, names)
+    (tmp_path / "down").touch()
+    assert traces.find(None, names) == traces.find(tmp_path, names) == [tmp_path / "up", tmp_path / "down"]
+    with pytest.raises(traces.MissingTraceError, match="no up and no down here"):
+        traces.find(tmp_path / "nowhere", names)
+
+
+def test_pictures_of_studies_share_their_axes_and_show_what_seeds_span() -> None:
+    style = look("bbr")
+    with drawing.panels(2, 2, 6.0, 4.0, "x", "y") as (figure, grid):
+        drawing.with_ranges(grid[0, 0], [1.0, 2.0], [[1.0, 3.0], [4.0]], style)
+        drawing.with_band(grid[0, 1], [1.0, 2.0], [[1.0, 3.0], [4.0]], style)
+        drawing.shaded(grid[1, 0], [[0.0, 1.0], [2.0, 3.0]], ".1f")
+        drawing.log_x(grid[1, 1], [1, 10, 100], "loss")
+    with drawing.panels(1, 1, 3.0, 3.0, sharex=False) as (alone, _):
+        pass
+    lines = [*described(figure), *described(alone)]
+    assert grid[0, 0].get_shared_x_axes().joined(grid[0, 0], grid[1, 1])
+    assert grid[0, 0].get_shared_y_axes().joined(grid[0, 0], grid[1, 1])
+    snapshots.same_as_kept("drawing", lines)
