@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
+import snapshots
 from dumbbell.papers.model import Judgement
 from dumbbell.papers.part import Part
 from dumbbell.papers.runs import Run
@@ -33,6 +34,7 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 CHANCES: tuple[Chance, ...] = (
     (0.3, 0.0, 0.0, 0.0), (0.1, 0.3, 0.0, 0.0), (0.0, 0.0, 0.4, 0.0), (0.2, 0.1, 0.1, 0.2), (0.0, 0.1, 0.0, 0.5),
 )  # fmt: skip
+GENTLE: tuple[Chance, ...] = ((0.15, 0.0, 0.0, 0.0), (0.0, 0.1, 0.0, 0.0), (0.0, 0.0, 0.06, 0.0), (0.0, 0.0, 0.0, 0.04))
 """How likely a column, what has a part of its case in common, a case, and a place in it have a factor."""
 FAR, NEAR = (0.02, 0.1, 0.25, 0.5, 2.0, 4.0, 10.0, 50.0), (0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 1.5)
 INSTEAD_OF_0 = (0, 1, 2, 5, 10, 20, 50, 1000)
@@ -45,14 +47,14 @@ NOT_MEASURED = {"t_s", "flow", "link", "point", "seed", "repeat", "duration_s", 
 class Alteration:
     """One way to change numbers: whatever is at a place is multiplied by the same factor."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, gentle: bool = False) -> None:
         self.number = number
         self.known: dict[str, float] = {}
         draw = random.Random(number)
-        self.chances = draw.choice(CHANCES)
-        self.figures = draw.choice([1, 2, 2, 17])
+        self.chances = draw.choice(GENTLE if gentle else CHANCES)
+        self.figures = draw.choice([2, 3, 17] if gentle else [1, 2, 2, 17])
         self.factors = draw.choice([FAR + NEAR, NEAR])
-        self.levels = draw.random() < 0.4
+        self.levels = not gentle and draw.random() < 0.4
         """Whether all flows of all runs have the same numbers before they are multiplied."""
 
     def drawn(self, place: str) -> int:
@@ -163,12 +165,17 @@ class Row(dict[str, Any]):
         return value
 
 
-def said(part: Part[Measured], measured: Measured, times: int = TIMES) -> list[str]:
-    """What the claims of a part say of altered measurements."""
+def same_as_kept(name: str, part: Part[Measured], measured: Measured, times: int = TIMES) -> None:
+    """Fails where claims say something else than they did of measurements near to those of which they hold."""
+    snapshots.same_as_kept(f"claims/{name}", said(part, measured, times, gentle=True))
+
+
+def said(part: Part[Measured], measured: Measured, times: int = TIMES, *, gentle: bool = False) -> list[str]:
+    """What the claims of a part say of altered measurements; ``gentle`` alterations change little at a time."""
     words: list[str] = []
     found: dict[str, list[int]] = {}
     for number in range(times):
-        for one in judged(part, Alteration(number).of(measured)):
+        for one in judged(part, Alteration(number, gentle=gentle).of(measured)):
             for outcome in one.outcomes:
                 kind = f"{'' if outcome.decides else ' beside'}{'' if outcome.seeds else ' of no seed'}"
                 found.setdefault(f"{one.claim.id}, {outcome.choice}{kind}", [0] * times)[number] = 1 + outcome.held

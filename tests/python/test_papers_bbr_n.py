@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import altered
 from conftest import QuickPart
 from dumbbell import experiment, papers
 from dumbbell.flent.tests import FlentTest
@@ -69,6 +70,13 @@ def test_the_recovered_data_contradict_what_the_text_says_of_rrul() -> None:
     found = {one.claim.id: one.verdict for one in rrul.PART.judge(rrul.Measured(cases, cases))}
     contradicted = dict.fromkeys(("bbn-21", "bbn-22", "bbn-24", "bbn-27"), "fails")
     assert found == dict.fromkeys(found, "holds") | contradicted
+
+
+def test_the_claims_say_of_other_numbers_what_is_kept() -> None:
+    once = {case: runs[:1] for case, runs in of_tables("single").items()}
+    altered.same_as_kept("bbr-n-single-published", single.PART, once, 60)
+    twice = {case: runs[:1] for case, runs in of_tables("rrul").items()}
+    altered.same_as_kept("bbr-n-rrul-published", rrul.PART, rrul.Measured(twice, twice), 60)
 
 
 def test_algorithms_that_do_not_differ_fail_the_claims() -> None:

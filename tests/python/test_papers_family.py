@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import altered
 import dumbbell as package
 from conftest import QuickPart
 from dumbbell import experiment, papers
@@ -146,6 +147,16 @@ def test_knees_where_they_are_promised_satisfy_the_claims_of_random_loss() -> No
     assert set(verdicts(loss.PART.judge(of_loss({"bbr": 0.2, "bbr2": 0.02, "bbr3": 0.02}, 1.0))).values()) == {"holds"}
     found = verdicts(loss.PART.judge(of_loss({"bbr": 0.01, "bbr2": 0.5, "bbr3": 0.5}, 20.0)))
     assert {found[claim] for claim in ("fam-24", "fam-25", "fam-27", "fam-30")} == {"fails"}
+
+
+def test_the_claims_say_of_other_numbers_what_is_kept() -> None:
+    def lossy(cc: str, size: float) -> float:
+        return {"bbr": 0.1 if size < 2 else 0.005, "bbr2": 0.01, "bbr3": 0.015}.get(cc, 0.001)
+
+    knees = {"bbr": 0.2, "bbr2": 0.02, "bbr3": 0.02}
+    altered.same_as_kept("family-buffers-promised", buffers.PART, of_buffers(lossy), 60)
+    altered.same_as_kept("family-ecn-promised", ecn.PART, of_ecn(0.4, 4.0, 10.0))
+    altered.same_as_kept("family-loss-promised", loss.PART, of_loss(knees, 1.0))
 
 
 def traced(cc: str) -> Trace:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import altered
 import dumbbell as package
 from conftest import Cli, QuickPart
 from dumbbell import experiment, papers
@@ -78,6 +79,12 @@ def test_the_published_numbers_satisfy_the_claims_of_table_2() -> None:
     found = table2.PART.judge(with_traces(as_published(), OLD))
     assert [one.claim.id for one in found] == [claim.id for claim in table2.CLAIMS]
     assert {one.claim.id: one.outcomes[0].verdict for one in found} == {one.claim.id: "holds" for one in found}
+
+
+def test_the_claims_say_of_other_numbers_what_is_kept() -> None:
+    altered.same_as_kept("kato-table2-published", table2.PART, with_traces(as_published(), OLD))
+    cases = {case: [split(7) if case == causes.OLD else fair(38)] * 2 for case in _product()}
+    altered.same_as_kept("kato-causes-published", causes.PART, cases)
 
 
 def test_a_fair_ns3_40_fails_the_claims_of_unfairness() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import altered
 from conftest import Cli, QuickPart
 from dumbbell import api, experiment, papers
 from dumbbell.papers.data import published
@@ -245,6 +246,18 @@ def test_fair_flows_starve_nobody_in_table_7() -> None:
     starved: Runs = {key: seeds([2, 2, 0.1, 0.1]) for key in fair}
     harsh = verdicts(table7.PART.judge(starved))
     assert [name for name, verdict in harsh.items() if verdict == "holds"] == ["zha-43", "zha-44", "zha-49"]
+
+
+@pytest.mark.parametrize("part", [table3, table4, table5, table7])
+def test_the_claims_say_of_other_numbers_what_is_kept(part: ModuleType) -> None:
+    measured: dict[str, Runs] = {
+        "table3": published_table3(),
+        "table4": published_table4(),
+        "table5": published_table5(),
+        "table7": {(label, case): seeds([2, 2, 1, 1]) for label in names.BBR_LIKE for case in table7.CASES},
+    }
+    of = {key: runs[:1] for key, runs in measured[part.PART.name].items()}
+    altered.same_as_kept(f"zhang-{part.PART.name}-published", part.PART, of, 90)
 
 
 def test_every_claim_of_the_study_is_judged_once() -> None:
