@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from conftest import Cli, QuickPart
 from dumbbell import experiment, papers
 from dumbbell.papers.bbr_acd import alpha, fig1, figures, forms, rule, simulation, table2, valley
 from dumbbell.papers.bbr_acd.table2 import BASE, RTTS, SCENARIOS
-from dumbbell.papers.runs import Run, loss
+from dumbbell.papers.runs import Run, loss, retransmitted
 
 
 def counted(totals: dict[str, float], kept: object, duration_s: float) -> Run:
@@ -232,3 +234,135 @@ def test_a_map_says_the_value_of_each_cell_at_its_round_trip_time_and_buffer() -
     assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["50", "100"]
     assert [axes.get_title(loc="left") for axes in drawn.axes] == ["once", "twice"]
     assert drawn.axes[0].get_ylabel() == "buffer (packets)"
+
+
+def frame_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Any:
+    """A table as a result has it."""
+    import polars as pl
+
+    frame = pl.DataFrame(rows, schema=list(columns), orient="row")
+    return SimpleNamespace(to_polars=lambda: frame)
+
+
+def test_a_recovery_is_seen_from_the_sample_before_it_to_the_one_after_it() -> None:
+    columns = ("flow", "t_s", "cwnd", "rtt_ms", "cc_min_rtt_ms", "ca_state", "mode")
+    course = [
+        (60, 40.0, "open", "probe_bw"), (55, 90.0, "recovery", "probe_bw"), (30, 50.0, "recovery", "probe_bw"),
+        (40, 50.0, "recovery", "probe_bw"), (58, 50.0, "open", "probe_bw"),
+        # Another begins in disorder and ends there; one that a timeout ends, and one of STARTUP, do not count.
+        (50, 40.0, "disorder", "probe_bw"), (20, None, "recovery", "probe_bw"), (25, 40.0, "disorder", "probe_bw"),
+        (60, 40.0, "open", "probe_bw"), (30, 40.0, "recovery", "probe_bw"), (1, 40.0, "loss", "probe_bw"),
+        (20, 40.0, "open", "startup"), (10, 40.0, "recovery", "startup"), (20, 40.0, "open", "startup"),
+        (9, 40.0, "recovery", "probe_bw"),
+    ]  # fmt: skip
+    rows = [(0, float(at), cwnd, rtt, 40.0, state, mode) for at, (cwnd, rtt, state, mode) in enumerate(course)]
+    rows += [(1, 0.5, 8, 40.0, 40.0, "recovery", "probe_bw"), (1, 1.5, 9, 40.0, 40.0, "open", "probe_bw")]
+    result: Any = SimpleNamespace(series=frame_of(columns, rows))
+    assert rule.recoveries(result) == [rule.Recovery(60, 55, 30, 58, 2.25), rule.Recovery(50, 20, 20, 25, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "lowest", "after", "rtt", "said"),
+    [
+        (60, 33, 27, 57, 2.01, (True, True, True)),
+        (60, 36, 27, 57, 2.0, (False, True, False)),
+        (60, 37, 27, 57, 2.1, (True, False, False)),
+        (60, 33, 26.9, 57, 2.1, (True, True, False)),
+        (60, 33, 27, 56.9, 2.1, (True, True, False)),
+        (12, 7, 3, 12, 2.1, (False, True, True)),
+        (13, 7, 3.5, 12, 2.1, (True, True, True)),
+        # Nobody goes below the floor of four packets.
+        (6, 3.5, 0.5, 6, 3.0, (False, True, True)),
+        (6, 3.5, 0.4, 6, 3.0, (False, True, False)),
+    ],
+)
+def test_a_cut_takes_half_once_and_gives_it_back(
+    before: float, first: float, lowest: float, after: float, rtt: float, said: tuple[bool, bool, bool]
+) -> None:
+    one = rule.Recovery(before, first, lowest, after, rtt)
+    assert (one.is_congested, one.is_cut, one.is_as_defined) == said
+
+
+def test_a_form_detects_where_it_cuts_above_twice_the_minimum_alone() -> None:
+    high, low = rule.Recovery(60, 30, 30, 60, 2.5), rule.Recovery(60, 60, 60, 60, 1.9)
+    at_two = rule.Recovery(60, 30, 30, 60, 2.0)
+    found = {(cc, case): [high, low, at_two] for cc in forms.FORMS for case in ("full queue", "random loss")}
+    told = [(one.held, one.runs, one.ours) for one in rule.detects(found)]
+    assert told == [(1, 1, "1 cut"), (1, 1, "0 cut")] * len(forms.FORMS)
+    assert [(one.held, one.runs, one.ours) for one in rule.reacts(found)] == [
+        (2, 2, "from 60 down to 30 packets on average")
+    ] * len(forms.FORMS)
+    nothing: rule.Found = {key: [] for key in found}
+    assert [(one.choice, one.held, one.runs) for one in (*rule.detects(nothing), *rule.reacts(nothing))] == [
+        ("no recovery", 0, 1), ("no cut", 0, 1)
+    ]  # fmt: skip
+
+
+def test_a_course_is_judged_after_a_tenth_of_the_run_and_its_start_in_five_seconds() -> None:
+    columns = ("flow", "t_s", "cwnd", "rtt_ms")
+    rows = [
+        (0, 2.0, 500, 80.0), (0, 5.0, 500, 120.0), (0, 5.1, 500, 400.0), (0, 10.0, 900, 50.0), (0, 10.1, 10, 50.0),
+        (0, 20.0, 30, 50.0), (1, 3.0, 70, None), (1, 11.0, 10, 50.0), (1, 12.0, 10, 50.0),
+    ]  # fmt: skip
+
+    def result(sim_s: float, repeat: int) -> Any:
+        meta = SimpleNamespace(sim_s=sim_s, repeat=repeat)
+        return SimpleNamespace(
+            series=frame_of(columns, rows), flows=frame_of(["min_rtt_ms"], [(40.0,), (50.0,)]), meta=meta
+        )
+
+    first = result(100.0, 0)
+    course = simulation.Course.of(first)
+    # Mean windows of 20 and 10 packets.
+    assert course.window_jain == pytest.approx(0.9) and course.startup_rtt == 3.0
+    assert course.result is first and simulation.Course.of(result(100.0, 1)).result is None
+    rows[:] = [(0, 6.0, 1, 50.0)]
+    late = simulation.Course.of(result(50.0, 0))
+    assert (late.startup_rtt, late.window_jain) == (1.0, 1.0)
+
+
+def test_what_simulated_runs_measure() -> None:
+    run = simulated(unique=3_000, duplicates=1_000)
+    assert simulation.unique(run) == 3_000
+    assert simulation.duplicate_share(run) == 0.25
+    assert simulation.throughput(run) == pytest.approx(4_000 * 476 * 8 / 299.2 / 1e6)
+    assert simulation.goodput(run) == pytest.approx(3_000 * 476 * 8 / 299.2 / 1e6)
+    assert simulation.reduction([(run, simulated(3_000, 250))]) == 0.75
+    nothing = simulated(0, 0)
+    assert (simulation.duplicate_share(nothing), simulation.reduction([(nothing, run)])) == (0.0, -999.0)
+
+
+def test_packets_of_each_sender_are_counted_second_by_second() -> None:
+    columns = ("flow", "t_s", "sent_total", "lost_total", "received_mbps")
+    rows = [
+        (0, 1.0, 10, 0, 12.0), (0, 2.0, 30, 4, 24.0), (1, 1.0, 5, 1, 0.0), (1, 2.0, 5, 1, 12.0), (2, 2.0, 7, 2, 6.0),
+    ]  # fmt: skip
+    result: Any = SimpleNamespace(
+        flows=frame_of(["flow", "label"], [(0, "S1"), (1, "S1"), (2, "S2")]), series=frame_of(columns, rows),
+        meta=SimpleNamespace(sim_s=3.0),
+    )  # fmt: skip
+    found = table2.seconds(result).sort("label", "t_s").select("label", "t_s", "sent", "arrived", "lost").rows()
+    assert found == [
+        ("S1", 1, 15, 1000.0, 1), ("S1", 2, 20, 3000.0, 4), ("S1", 3, 0, 0.0, 0),
+        ("S2", 1, 0, 0.0, 0), ("S2", 2, 7, 500.0, 2), ("S2", 3, 0, 0.0, 0),
+    ]  # fmt: skip
+
+
+def test_rates_that_differ_by_15_per_cent_of_their_sum_are_close() -> None:
+    for difference, settles in ((150.0, True), (151.0, False)):
+        rates = [(800.0, 0.0)] * 60 + [(500 + difference / 2, 500 - difference / 2)] * 10
+        assert math.isnan(table2.settled(two_senders(rates))) is not settles
+    assert table2.settled(two_senders([(800.0, 0.0)] * 59 + [(1.0, 1.0)] * 10)) == 4.0
+    assert math.isnan(table2.settled(two_senders([(800.0, 0.0)] * 59 + [(1.0, 1.0)] * 9)))
+
+
+def test_a_mean_in_flight_is_that_of_the_second_half() -> None:
+    rows = [(2.0, 90), (2.1, 10), (4.0, 30)]
+    result: Any = SimpleNamespace(series=frame_of(["t_s", "inflight"], rows), meta=SimpleNamespace(sim_s=4.0))
+    assert fig1.in_flight(result) == 20.0
+
+
+def test_a_point_of_the_valley_is_the_module_over_bbr() -> None:
+    bbr, form = ([Run([{"retransmits_total": one}]) for one in of] for of in ((100, 300), (50, 50)))
+    assert valley.Point(bbr, form).ratio(retransmitted) == 0.25
+    assert valley.Point([Run([{"retransmits_total": 0}])], form).ratio(retransmitted) == 1.0

@@ -13,7 +13,7 @@ import altered
 import dumbbell as package
 from conftest import QuickPart
 from dumbbell import experiment, papers
-from dumbbell.papers.family import buffers, coexistence, ecn, loss, states, variants
+from dumbbell.papers.family import buffers, coexistence, ecn, loss, measure, states, variants
 from dumbbell.papers.family.measure import PAYLOAD, Runs, bdps, percent, percent_lost, share, where
 from dumbbell.papers.family.states import Trace
 from dumbbell.papers.model import Judgement
@@ -233,3 +233,106 @@ def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
 def test_steps_keep_the_first_the_last_and_every_change() -> None:
     samples = pl.DataFrame({"t_s": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "gain": [1.0, 1.0, 1.25, 1.25, 0.75, 0.75]})
     assert variants.steps(samples, "gain")["t_s"].to_list() == [0.0, 2.0, 4.0, 5.0]
+
+
+def test_numbers_of_a_run_are_those_of_its_flows_and_its_link() -> None:
+    one = run({"path.loss": "20%"}, [6.0, 2.0], capacity=10.0, queue_ms=4.0, marked=0.25)
+    link = {**one.link, "arrivals": 8, "marks": 2}
+    flows = [{**flow, "sent": 30, "network_drops": 3} for flow in one.flows]
+    found = Run(flows, one.settings, link)
+    assert (measure.capacity(found), measure.utilisation(found), measure.percent_used(found)) == pytest.approx(
+        (10, 0.8, 80)
+    )
+    assert measure.possible(found) == pytest.approx(1.0)
+    assert (measure.percent_lost(found), measure.percent_marked(found)) == pytest.approx((10.0, 25.0))
+    assert (measure.queue_ms(found), measure.queued(found)) == pytest.approx((4.0, 4 * 10 / (8 * 1.448)))
+    nothing = Run(
+        [{"sent": 0, "network_drops": 0, "goodput_mbps": 0.0, "label": "family"}], {}, {"marks": 0, "arrivals": 0}
+    )
+    assert (measure.percent_lost(nothing), measure.percent_marked(nothing), share(nothing)) == (0.0, 0.0, 0.0)
+    sizes = [run({"path.buffer": f"{size}bdp"}, [1.0]) for size in (0.5, 1, 10, 11)]
+    assert measure.sized(sizes, 1) == sizes[1:3] and measure.sized(sizes, 0.6, 0.9) == []
+    assert measure.buffers(sizes[:2]) == {"BDP: 0.5": "0.5bdp", "BDP: 1": "1bdp"}
+    assert measure.setting(found, "loss") == "20%" and measure.setting(found, "cc_0") == ""
+
+
+def course(*samples: tuple[float, str, float, float, float]) -> Trace:
+    """Time, mode, queue, in flight and round of each sample."""
+    columns = ["t_s", "mode", "queue_packets", "inflight", "cc_round"]
+    return Trace(pl.DataFrame(samples, schema=columns, orient="row"))
+
+
+def test_stays_begin_and_end_where_a_mode_does() -> None:
+    trace = course(
+        (0.0, "startup", 1, 10, 0), (1.0, "startup", 70, 20, 5), (2.0, "drain", 80, 20, 6),
+        (3.0, "probe_bw_up", 90, 20, 7), (5.0, "probe_rtt", 0, 4, 8), (6.0, "probe_rtt", 0, 3, 9),
+        (7.0, "probe_bw_down", 2, 20, 9), (13.0, "probe_rtt", 0, 5, 9),
+    )  # fmt: skip
+    assert trace.stays() == [
+        ("startup", 0.0, 2.0), ("drain", 2.0, 3.0), ("probe_bw_up", 3.0, 5.0), ("probe_rtt", 5.0, 7.0),
+        ("probe_bw_down", 7.0, 13.0), ("probe_rtt", 13.0, 13.0),
+    ]  # fmt: skip
+    assert [stay[1] for stay in trace.stays("probe_bw")] == [3.0, 7.0]
+    # Of the ten seconds after DRAIN eight.
+    assert states.share_of(trace, "probe_bw") == pytest.approx(0.8)
+    assert states.visits(trace) == [(5.0, 2.0, 3.0), (13.0, 0.0, 5.0)]
+    assert states.startup_queue(trace) == pytest.approx(90 / states.BDP_PACKETS)
+    assert states.rounds(trace) == 6.0
+    assert states.told(trace) == "5.0 s for 2000 ms with 3; 13.0 s for 0 ms with 5"
+    assert trace.between(1.0, 3.0).height == 3
+    assert [states.cycle_of(trace, after) for after in (2.9, 3.0)] == [3.0, 3.0]
+    assert states.cycle_of(course((0.0, "startup", 0, 0, 0)), 1.5) == 1.5
+
+
+def test_bounds_of_the_states_are_those_of_the_text() -> None:
+    def draining(queue: float, rounds: float = 5) -> Trace:
+        packets = queue * states.BDP_PACKETS
+        return course((0.0, "startup", 0, 9, 0), (1.0, "drain", packets, 9, rounds), (2.0, "probe_bw", 0, 9, 9))
+
+    def held(claim: int, **alone: Trace) -> bool:
+        return bool(states.CLAIMS[claim].test(states.Measured(alone, {}))[0].held)
+
+    def starting(rounds: float, queue: float) -> bool:
+        return held(0, bbr=draining(queue, rounds))
+
+    assert [starting(9, 2.29), starting(10, 2.29), starting(9, 2.31)] == [True, False, False]
+
+    def third(queue: float, of_first: float) -> bool:
+        return held(4, bbr=draining(of_first), bbr3=draining(queue))
+
+    assert [third(1.49, 1.6), third(1.51, 1.6), third(1.2, 1.2)] == [True, False, False]
+
+    def probing(share: float) -> bool:
+        end = 100 * share
+        modes = ((0.0, "drain"), (0.0, "probe_bw"), (end, "probe_rtt"), (100.0, "x"))
+        return held(1, bbr=course(*((at, mode, 0.0, 9.0, 0.0) for at, mode in modes)))
+
+    assert [probing(share) for share in (0.96, 0.97, 0.98, 0.99, 1.0)] == [False, True, True, True, False]
+
+    def often(claim: int, cc: str, gap: float, flying: float) -> bool:
+        modes = ((0.0, "x", 99.0), (gap, "probe_rtt", flying), (gap + 0.25, "x", 99.0))
+        return held(claim, **{cc: course(*((at, mode, 0.0, inflight, 0.0) for at, mode, inflight in modes))})
+
+    assert [often(2, "bbr", gap, 4) for gap in (9.8, 9.9, 10.5, 10.6)] == [False, True, True, False]
+    assert [often(2, "bbr", 10.0, flying) for flying in (0.9, 1, 4, 5)] == [False, True, True, False]
+    assert [often(3, "bbr3", gap, 16) for gap in (4.8, 4.9, 5.7, 5.8)] == [False, True, True, False]
+    assert [often(3, "bbr3", 5.0, flying) for flying in (13, 14, 20, 21)] == [False, True, True, False]
+
+
+def test_the_unevenness_of_two_sides_is_the_logarithm_of_their_quotient() -> None:
+    import math
+
+    assert coexistence.unevenness(run({}, [6.0, 2.0])) == pytest.approx(math.log(3))
+    assert coexistence.unevenness(run({}, [2.0, 6.0])) == pytest.approx(math.log(3))
+    assert coexistence.unevenness(run({}, [0.0, 1.0])) == pytest.approx(math.log(2e6))
+
+
+def test_a_picture_of_gains_begins_where_all_runs_have_samples() -> None:
+    def drawn(end: float) -> tuple[float, float]:
+        times = [0.0, 0.7, 2.9, 3.1, 6.1, min(8.3, end), end]
+        samples = pl.DataFrame({"t_s": times, "cc_pacing_gain": [float(at) for at in range(7)]})
+        found = variants.pictures(variants.Measured([], [], {"bbr": samples, "bbr2": samples}))
+        low, high = found["gains"].axes[0].get_xlim()
+        return low, high
+
+    assert drawn(8.4)[1] > 1.5 and drawn(8.4) != drawn(8.3)

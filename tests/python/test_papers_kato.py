@@ -158,3 +158,83 @@ def test_send_and_receive_buffers_are_tried_apart(dumbbell: Cli, tmp_path: Path)
     assert len(totals) == len(buffers.SHOWN) * (len(buffers.SETUPS) + 1)
     # Two seconds are mostly one window after the other: half of the send buffer is half of the rate.
     assert float(totals["receive 16 MiB, send 512 KiB", "2000"]) < 0.7 * float(totals["receive 1 MiB", "2000"])
+
+
+def test_a_flow_starves_below_1_and_is_fast_above_50_mbit_s() -> None:
+    one = run(0.99, 1.0, 50.0, 50.01)
+    assert (measure.starved(one), measure.fast(one)) == (1, 1)
+    assert [measure.is_split(split(count)) for count in (3, 4)] == [False, True]
+    assert measure.unevenness(run(0.0, 2.0)) == pytest.approx(2e6)
+
+
+def test_pacing_is_read_at_the_times_of_the_study() -> None:
+    import polars as pl
+
+    rows = [
+        (float(t), flow, 100.0 * flow + t, (0.5 if flow == 2 or (flow == 3 and t <= 20) else 10.0 * (flow + 1)))
+        for t in range(1, 51)
+        for flow in range(6)
+    ]
+    one = Pacing(pl.DataFrame(rows, schema=["t_s", "flow", "pacing_mbps", "goodput_mbps"], orient="row"))
+    assert (one.at(20), one.rates(10).to_list()) == (20.0, [10.0, 20.0, 0.5, 0.5, 50.0, 60.0])
+    assert one.rates(40).to_list() == [10.0, 20.0, 0.5, 40.0, 50.0, 60.0]
+    assert one.remaining == 0.5
+    assert one.correlation == pytest.approx(13 / (17 * 17.5) ** 0.5)
+    assert one.after(49).height == 6
+    assert one.peaks == [50.0, 150.0, 250.0, 350.0, 450.0, 550.0]
+    # Of the forty samples of flow 5 after 10 s.
+    assert one.levels == (513.0, 531.0, 549.0)
+    short = Pacing(one.frame.with_columns(pl.col("t_s") / 10))
+    assert (short.at(20), short.rates(10).to_list(), short.peaks) == (2.0, one.rates(10).to_list(), one.peaks)
+    still = Pacing(one.frame.with_columns(pl.lit(5.0).alias("goodput_mbps"), pl.lit(0.0).alias("pacing_mbps")))
+    assert (still.remaining, still.levels) == (0.0, (0.0, 1e-9, 0.0))
+
+
+def test_the_figure_shows_a_run_in_which_the_flows_of_the_study_differ() -> None:
+    def rates(sixth: float, twelfth: float) -> Run:
+        values = [20.0] * 16
+        values[6], values[12] = sixth, twelfth
+        return replace(run(*values), kept=Pacing(f"{sixth} {twelfth}"))  # type: ignore[arg-type]
+
+    neither, both, fits = rates(20, 20), rates(0.5, 0.5), rates(1.0, 0.9)
+    assert table2.told_apart([neither, both, fits, rates(30, 0.1)]) == "1.0 0.9"
+    assert table2.told_apart([neither, rates(20, 1.0), both]) == "20 20"
+
+
+def test_a_window_of_table_2_is_told_by_the_fast_flows() -> None:
+    cases: Cases = {(OLD, buffer): [run(*[float(rate) for rate in range(50, 71)])] for buffer in measure.BUFFERS}
+    assert "the window's 53 to 70 Mbit/s" in table2.window(cases)
+    slow: Cases = {key: [fair(30)] for key in cases}
+    assert "the window's rate," in table2.window(slow)
+
+
+def test_single_rules_and_pairs_are_switched_from_both_versions() -> None:
+    cases: Cases = {case: [run(float(at))] for at, case in enumerate(_product())}
+    rows = causes.switches(cases)
+    assert len(rows) == 2 * (1 + 4 + 6)
+    found = {tuple(head): runs[0].rates[0] for head, runs in rows}
+    order = _product()
+    assert found["ns-3.40", "nothing"] == order.index(causes.OLD) and found["ns-3.44", "nothing"] == order.index(
+        causes.NEW
+    )
+    assert found["ns-3.40", "delivery rate"] == order.index(causes.SAMPLER)
+    assert found["ns-3.40", "NextSeg"] == order.index(causes.BUFFER)
+    assert found["ns-3.44", "RTT shown to BBR + BBR's own file"] == order.index((*causes.NEW[:2], *causes.OLD[2:]))
+
+
+def test_what_cures_the_starvation_is_counted_in_runs() -> None:
+    cases: Cases = {case: [fair(30), split(5)] for case in _product()}
+    assert [(one.held, one.runs, one.ours) for one in causes.cures(cases)] == [
+        (1, 2, "1 of 2 runs without a starved flow"), (1, 2, "1 of 2")
+    ]  # fmt: skip
+    assert "1 of 2 runs starve nobody" in causes.both_needed(cases)
+
+
+def test_a_map_of_little_buffer_shows_shares() -> None:
+    one = Run(
+        [{"goodput_mbps": 4.0, "retransmits": 3, "sent": 10}, {"goodput_mbps": 8.0, "retransmits": 0, "sent": 20}]
+    )
+    found = {name: value(one) for name, (_, value) in heatmap.VALUES.items()}
+    assert found == pytest.approx({"Jain": 0.9, "utilisation": 12 * 1500 / 144_800, "loss": 0.1})
+    still = Run([{"goodput_mbps": 0.0, "retransmits": 0, "sent": 0}])
+    assert heatmap.VALUES["loss"][1](still) == 0.0
