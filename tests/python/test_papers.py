@@ -7,7 +7,8 @@ import io
 import json
 import math
 import re
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -678,3 +679,85 @@ def test_pictures_of_studies_share_their_axes_and_show_what_seeds_span() -> None
     assert grid[0, 0].get_shared_x_axes().joined(grid[0, 0], grid[1, 1])
     assert grid[0, 0].get_shared_y_axes().joined(grid[0, 0], grid[1, 1])
     snapshots.same_as_kept("drawing", lines)
+
+
+# --- a part and its seeds --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Scripted:
+    """An experiment whose runs are numbers: how many of five seeds a claim holds in, time by time."""
+
+    held: list[int]
+    asked: list[papers.Options] = field(default_factory=list)
+
+    def run(self, options: papers.Options, quick: str) -> Any:
+        self.asked.append(options)
+        return SimpleNamespace(
+            sweep=f"sweep {len(self.asked)}", found=self.held[min(len(self.asked), len(self.held)) - 1]
+        )
+
+
+def of_numbers(name: str, test: Callable[[int], list[Outcome]], **more: Any) -> Claim[int]:
+    return Claim(name, "It is fast.", "very", test, **more)
+
+
+def scripted(*held: int) -> tuple[papers.Part[int], Scripted]:
+    one: Any = Scripted(list(held))
+    claims = [of_numbers("x-1", lambda found: [outcome(found)]), of_numbers("x-2", lambda _: [outcome(5)])]
+    return papers.Part("p", "P", [one], "1s", lambda ran: ran.found, [], lambda _: [], claims), one
+
+
+def test_a_part_is_repeated_with_the_seeds_after_its_own_until_they_decide(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part, one = scripted(3, 5)
+    more, sweeps = part.decided("s", 3, papers.Options(tmp_path, set={"duration": "2s"}))
+    # 3 of 5, 6 of 10 (with the 3 that come again), 11 of 15, and 16 of 20, which decides.
+    assert [asked.set["seed"] for asked in one.asked] == [2, 3, 4]
+    assert all(asked.set["duration"] == "2s" and asked.out != tmp_path for asked in one.asked)
+    assert [found.held for found in more["x-1"]] == [3, 5, 5] and len(more["x-2"]) == 3
+    assert list(map(str, sweeps)) == ["sweep 1", "sweep 2", "sweep 3"]
+    told = [line for line in capsys.readouterr().err.splitlines() if line]
+    assert "s/p: repeated with other seeds for x-1" in told[0] and "3 times" in told[2] and "x-2" not in told[0]
+    part, one = scripted(5)
+    assert part.decided("s", 5, papers.Options(tmp_path)) == ({"x-1": [], "x-2": []}, []) and one.asked == []
+    part, one = scripted(3)
+    part.decided("s", 3, papers.Options(tmp_path, set={"seed": "0x10"}))
+    assert one.asked[0].set["seed"] == 17
+
+
+def test_claims_are_put_to_the_runs_of_the_authors_as_they_ran_them() -> None:
+    def both(found: int) -> list[Outcome]:
+        return [outcome(found, choice="as it ran"), outcome(5 - found, choice="else")]
+
+    public = [papers.model.Published("June", lambda: 5), papers.model.Published("July", lambda: 0, decides=False)]
+    claims = [of_numbers("x-1", both), of_numbers("x-2", both, theirs=False)]
+    part: papers.Part[int] = papers.Part(
+        "p", "P", [], "1s", lambda: 0, [], lambda _: [], claims, lambda choice: choice == "as it ran", authors=public
+    )
+    assert part.theirs(claims[0]) == [
+        Outcome("June", 1, 1, "our number"), Outcome("July", 0, 1, "our number", decides=False)
+    ]  # fmt: skip
+    assert part.theirs(claims[1]) == []
+
+
+def test_a_judgement_in_json_has_every_choice_and_every_run_of_the_authors() -> None:
+    judgement = Judgement(
+        CLAIM, [outcome(5), replace(outcome(0, choice="b"), decides=False)], "Note.",
+        [outcome(1, 1, "June"), replace(outcome(1, 2, "July"), decides=False)], "notices 2 of 6",
+    )  # fmt: skip
+    assert judgement.to_json() == {
+        "id": "x-1", "statement": "It is fast.", "verdict": "holds", "ours": "as it is: our number (5 of 5)",
+        "published": "very", "depends_on": "", "would_change": "b: fails", "note": "Note.", "notices": "notices 2 of 6",
+        "choices": [
+            {"choice": "as it is", "decides": True, "verdict": "holds", "held": 5, "runs": 5, "is_decided": True,
+             "ours": "our number"},
+            {"choice": "b", "decides": False, "verdict": "fails", "held": 0, "runs": 5, "is_decided": True,
+             "ours": "our number"},
+        ],
+        "authors": [
+            {"origin": "June", "decides": True, "held": True, "numbers": "our number"},
+            {"origin": "July", "decides": False, "held": False, "numbers": "our number"},
+        ],
+    }  # fmt: skip

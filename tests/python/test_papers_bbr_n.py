@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -134,3 +135,86 @@ def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int
 @pytest.mark.parametrize("part", ["startup", "single", "courses", "uploads", "rrul", "gains", "tsq", "choices"])
 def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
     quick_part("bbr-n", part, 5_000)
+
+
+def course(samples: list[tuple[float, float, float | None, float, str]]) -> courses.Course:
+    import polars as pl
+
+    columns = ["t_s", "pacing_mbps", "delivery_mbps", "cwnd", "mode"]
+    return courses.Course(pl.DataFrame(samples, schema=columns, orient="row"))
+
+
+def test_a_course_has_means_after_five_seconds_or_a_fifth_and_dips_where_probe_rtt_begins() -> None:
+    samples: list[tuple[float, float, float | None, float, str]] = [
+        (0.0, 900.0, 900.0, 9.0, "probe_rtt"), (5.0, 900.0, 900.0, 9.0, "probe_bw"),
+        (6.0, 60.0, 30.0, 10.0, "probe_rtt"), (8.0, 60.0, 10.0, 20.0, "probe_rtt"),
+        (10.0, 30.0, None, 30.0, "probe_bw"), (16.0, 50.0, 20.0, 40.0, "probe_rtt"),
+        (20.0, 50.0, 20.0, 50.0, "probe_bw"), (28.0, 50.0, 20.0, 30.0, "probe_rtt"),
+    ]  # fmt: skip
+    long = Run([], kept=course(samples))
+    assert long.kept.dips == [6.0, 16.0, 28.0]
+    assert courses.period(long) == 11.0
+    assert (courses.pacing(long), courses.delivery(long), courses.cwnd(long)) == (50.0, 20.0, 30.0)
+    assert courses.excess(long) == 2.5
+    short = Run(
+        [], kept=course([(0.4, 9.0, 9.0, 9.0, "startup"), (0.5, 4.0, 2.0, 9.0, "x"), (2.0, 8.0, 2.0, 9.0, "x")])
+    )
+    assert (courses.pacing(short), courses.period(short), short.kept.end) == (6.0, 0.0, 2.0)
+
+
+def test_percentiles_of_pings_are_infinite_where_none_came_back() -> None:
+    def pings(values: list[float]) -> Run:
+        return Run([], kept=Trial([], [], [], values, values))
+
+    some, none = pings([5.0, 1.0, 3.0]), pings([])
+    assert (rrul.median_icmp(some), rrul.median_average(some)) == (3.0, 3.0)
+    assert rrul.high_icmp(some) == pytest.approx(4.6)
+    assert (rrul.median_icmp(none), rrul.median_average(none), rrul.high_icmp(none)) == (math.inf,) * 3
+    slower, equal = pings([5.0, 1.1, 3.1]), pings([5.0, 1.0, 3.0])
+    assert rrul.below_all((some, slower, pings([6.0, 3.1, 3.2])))
+    assert not rrul.below_all((some, slower, equal)) and rrul.below_all((some, some))
+
+
+def test_what_a_parameter_says_is_within_three_per_cent() -> None:
+    measured = startup.Measured(model(), {"2.885": [1.0, 2.0], "2.773": [1.0, 2.0]}, {
+        name: {key: factor * value for key, value in startup.STATED.items()}
+        for name, factor in (("a", 1.0299), ("b", 0.9701), ("c", 1.0301), ("d", 0.9699))
+    })  # fmt: skip
+    assert [one.held for one in startup.agrees(measured)] == [1, 1, 0, 0]
+    assert all(not one.seeds for one in startup.agrees(measured))
+    assert startup.grown([2.0, 4.0, 0.0, 3.0]) == [2.0, 0.0]
+    assert [startup.at([5.0, 6.0], index) for index in (0, 1, 2)] == [5.0, 6.0, None]
+
+
+def test_every_outcome_of_a_computation_is_of_no_seed() -> None:
+    rounds = [float(2**number) for number in range(16)]
+    measured = startup.Measured(model(), dict.fromkeys(startup.GAINS, rounds), {
+        name: startup.parameters(name) for name in ("bbr-n", "bbr-n-patch")
+    })  # fmt: skip
+    outcomes = [one for claim in startup.CLAIMS for one in claim.test(measured)]
+    assert outcomes and not any(one.seeds for one in outcomes)
+    found = {claim.id: claim.judge(measured, startup.PART.decides) for claim in startup.CLAIMS}
+    verdicts = {name: one.verdict for name, one in found.items()}
+    assert verdicts == dict.fromkeys(verdicts, "holds") | {"bbn-31": "fails"}
+    assert found["bbn-01"].outcomes[1].held == 1
+
+
+def test_a_burst_is_a_millisecond_of_the_rate_between_its_bounds() -> None:
+    rates = (1e5, 1.19e6, 1.2e6, 4e7, 1e9)
+    assert [startup.stated_quantum(rate) for rate in rates] == pytest.approx(
+        [1, 1, 4, max(4, 40_000 / 11_584), 65_536 * 8 / 11_584]
+    )
+    assert [startup.quantum("bbr-n", rate) for rate in rates] == [1, 1, 4, 4, 45]
+
+
+def test_series_of_runs_that_do_not_differ_have_no_analysis() -> None:
+    assert single._anova(None) == [None] * 5
+    runs = [Run([], kept=Trial(samples(mean, 4.0), [], samples(mean, 4.0), [], [])) for mean in (10.0, 10.5, 11.0)]
+    found = single.of_samples(runs, lambda trial: trial.upload)
+    assert found is not None
+    f, critical, df, p, eta = single._anova(found)
+    assert (f, critical, df, p, eta) == (found.f, found.critical_f(), "2, 897", f"{found.p:.1e}", found.eta_squared)
+    assert single.both_differ(tuple(runs)) and not single.both_differ((runs[0], runs[0]))
+    rising = [Run([], kept=Trial([rate], [], [], [], [])) for rate in (100.0, 103.0, 106.09)]
+    assert single.in_order(tuple(rising)) and single.in_order(tuple(reversed(rising)))
+    assert not single.in_order((rising[0], rising[2]))

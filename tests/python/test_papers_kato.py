@@ -128,6 +128,12 @@ def test_a_starved_flow_sends_a_fifth_of_a_packet_a_round_trip() -> None:
     assert 0.1 * packet_a_round_trip < rates[0] < packet_a_round_trip
 
 
+def test_half_of_the_seeds_are_not_most_of_them() -> None:
+    half = [[split(5), fair(30)]] * 5
+    cells = setups.agreement({"half": half, "more": [[*of, split(5)] for of in half]})
+    assert [row[1] for row in cells.rows[1:]] == ["no no no no no", "yes yes yes yes yes"]
+
+
 def test_set_ups_are_scored_by_the_cells_of_table_2_they_give() -> None:
     lossless = [fair(56)]
     as_in_the_study = [[split(6)], [run(*[57.4] * 10, *[STARVED] * 6)], [run(*[57.7] * 10, *[STARVED] * 6)]]

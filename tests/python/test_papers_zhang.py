@@ -349,3 +349,115 @@ def test_a_clock_of_milliseconds_keeps_reno_s_flows_from_locking_to_the_queue() 
 @pytest.mark.parametrize("part", ["table1", "table3", "table4", "table5", "table7"])
 def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
     quick_part("zhang", part, 5_000)
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def test_means_over_time_begin_after_their_start_and_end_with_their_end() -> None:
+    trace = Trace(np.array([1.0, 2.0, 3.0, 4.0]), np.array([[1.0, 2.0, 3.0, 9.0]]), np.array([[5.0, 1.0, 3.0, 9.0]]))
+    rates = trace.mean_rates(1.0, 3.0)
+    assert rates is not None and rates.tolist() == [2.5]
+    assert trace.mean_rates(4.0, 9.0) is None and trace.jain(4.0, 9.0, [0]) is None
+    assert trace.variation(1.0, 3.0) == pytest.approx(0.5**0.5) and trace.variation(4.0) == 0.0
+    two = Trace(trace.t_s, np.vstack([trace.throughput] * 2), np.vstack([trace.estimate, np.ones((1, 4))]))
+    assert two.variation(1.0, 3.0) == pytest.approx(0.5**0.5 / 2)
+    assert two.variation(1.0, 3.0, 1) == pytest.approx(0.5**0.5)
+
+
+def test_a_delay_is_the_mean_over_packets() -> None:
+    flows: list[dict[str, Any]] = [{"mean_one_way_delay_ms": 100.0, "acks": 3, "acks_total": 3},
+             {"mean_one_way_delay_ms": 20.0, "acks": 1, "acks_total": 1},
+             {"mean_one_way_delay_ms": None, "acks": 0, "acks_total": 0}]  # fmt: skip
+    assert measure.delay(Run(flows)) == 80.0
+    assert measure.delay(Run(flows[2:])) == 0.0
+
+
+def test_an_overshoot_is_the_highest_estimate_of_the_first_ten_seconds_over_the_fair_share() -> None:
+    t_s = np.arange(1.0, 201.0)
+    estimate = np.zeros((4, 200))
+    estimate[1, 39], estimate[1, 40], estimate[1, 49], estimate[1, 50] = 90.0, 1.0, 4.0, 99.0
+    one = run((1.0,) * 4, trace=Trace(t_s, estimate, estimate))
+    full = 5.0 * measure.PAYLOAD / measure.WIRE
+    assert table1.overshoot(1)(one) == pytest.approx(4.0 / (full / 2))
+    estimate[3, 120] = 2.0
+    assert table1.overshoot(3)(one) == pytest.approx(2.0 / (full / 4))
+    assert table1.overshoot(0)(one) == 0.0
+    without = run((1.0,))
+    of = (table1.overshoot(0), table1.together, table1.late_jain, table1.unfairest_stage, table1.variation)
+    assert [value(without) for value in of] == [0.0] * 5
+    rates = np.ones((4, 200))
+    rates[0, :150] = 3.0
+    traced = run((1.0,) * 4, trace=Trace(t_s, rates, rates))
+    assert table1.late_jain(traced) == pytest.approx(1.0) and table1.together(traced) < 0.95
+
+
+def test_a_claim_about_every_case_says_where_it_fails_for_half_of_the_seeds() -> None:
+    def told(good: int, of: int) -> str:
+        found: Runs = {
+            ("BBR", "1"): [*seeds([1, 2])[:good], *seeds([1, 5])[: of - good]],
+            ("BBR", "2"): seeds([1, 2])[:of],
+        }
+        test = choices.everywhere(
+            [Choice(CODE, ("1", "2"))], ["BBR"], lambda found: ratio(found["BBR"]) < 3, lambda _: ""
+        )
+        return test(found)[0].ours
+
+    assert told(1, 2) == "fails in 1" and told(2, 3) == "in all of 2 cases"
+
+
+def test_a_choice_has_the_seeds_that_all_its_cases_have() -> None:
+    runs: Runs = {("BBR", "1"): seeds([1, 2])[:2], ("BBR", "2"): seeds([1, 2]), ("BBR", "3"): seeds([1, 2])[:1]}
+    view = View(runs, Choice(CODE, ("1", "2")))
+    assert len(view.seeds) == 2 and (view.case, view.seeds[0].case) == ("1", "1")
+    assert view.range(["BBR"], ["1", "2"], ratio) == "2.00"
+    runs["Reno", "1"] = seeds([2, 4])
+    equal = choices.below([Choice(CODE, ("1",))], ["BBR"], ["Reno"], "1", ratio, 1)(runs)[0]
+    assert (equal.held, equal.ours) == (0, "BBR 2.0 < Reno 2.0")
+
+
+def test_bounds_of_cycles_are_those_of_the_algorithm() -> None:
+    def cycles(cycle: list[float], probing: list[float], left: list[float]) -> algorithms.Cycles:
+        return {algorithms.CYCLE: cycle, algorithms.PROBING: probing, algorithms.LEFT: left}
+
+    good = cycles([2.0, 8.0], [1.0], [2.0])
+    assert algorithms.as_written(good) and algorithms.drains(good)
+    wrong = [cycles([1.9], [1.0], [2.0]), cycles([8.5], [1.0], [2.0]), cycles([4.0], [0.95], [2.0]),
+             cycles([4.0], [1.0], [2.1]),
+             cycles([], [1.0], [2.0]), cycles([4.0], [1.0], [])]  # fmt: skip
+    assert not any(map(algorithms.as_written, wrong))
+    nearly = cycles([2 / 1.05, 8 * 1.05], [1 / 1.05], [2.0])
+    assert algorithms.as_written(nearly)
+    assert algorithms.left([wrong[5]]) == "at most 0.0 packets above the BDP after a drain"
+    assert algorithms.lasted([good, good]) == "cycles of 2.0 to 8.0, at most 2.0 packets above the BDP after a drain"
+    assert algorithms.lasted([wrong[4]]).startswith("at most 2.0")
+
+
+def test_cycles_are_read_off_gains() -> None:
+    columns = ["t_s", "mode", "cc_pacing_gain", "cc_min_rtt_ms", "cc_max_bw_mbps", "inflight"]
+    bdp_8 = 8 * 990 * 8 / 100 / 1e3
+    course = [
+        (0.0, "startup", 1.25, 9), (0.1, "probe_bw", 1.0, 9), (0.2, "probe_bw", 1.25, 9), (0.3, "probe_bw", 1.25, 9),
+        (0.4, "probe_bw", 0.75, 9), (0.5, "probe_bw", 1.0, 11), (0.7, "probe_bw", 1.25, 9), (0.8, "probe_rtt", 1.0, 4),
+        (0.9, "probe_bw", 1.25, 9), (1.0, "probe_bw", 0.75, 9), (1.1, "probe_bw", 1.25, 9), (1.4, "probe_bw", 1.0, 9),
+        (1.5, "probe_bw", 1.25, 9),
+    ]  # fmt: skip
+    samples = [(t_s, mode, gain, 100.0, bdp_8, flying) for t_s, mode, gain, flying in course]
+    found = algorithms.cycles(pl.DataFrame(samples, schema=columns, orient="row"))
+    assert found[algorithms.CYCLE] == pytest.approx([5.0, 4.0])
+    assert found[algorithms.PROBING] == pytest.approx([2.0])
+    assert found[algorithms.LEFT] == pytest.approx([3.0])
+
+
+def test_the_rate_of_a_schedule_starts_again_at_its_end() -> None:
+    rates = [table5.rate_at("1, 2, 3, 4", t_s) for t_s in (0.0, 49.9, 50.0, 199.9, 200.0)]
+    assert rates == [1.0, 1.0, 2.0, 4.0, 1.0]
+    t_s = np.arange(1.0, 201.0)
+    capacity = np.array([table5.rate_at(table5.FIRST, t - 0.5) for t in t_s])
+    capacity[100:150] *= 0.5
+    capacity[:50] = 0.0
+    one = run((2.5 / 2, 2.5 / 2), trace=Trace(t_s, capacity[None, :], capacity[None, :]), case=table5.FIRST)
+    assert table5.slowest_interval(one) == pytest.approx(0.5)
+    assert table5.utilisation(one) == pytest.approx(1.0)
+    short = run((1.0,), trace=Trace(t_s[:40], capacity[None, :40], capacity[None, :40]), case=table5.FIRST)
+    assert table5.slowest_interval(short) == 0.0
