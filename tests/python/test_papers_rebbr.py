@@ -187,3 +187,172 @@ def test_with_windows_of_16_mib_the_sender_s_device_decides_at_500_ms() -> None:
 @pytest.mark.parametrize("part", ["fig1", "fig2", "fig3", "fig4", "fig6", "window16", "today"])
 def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
     quick_part("rebbr", part, 5_000)
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def held(part: papers.Part[Any], claim: str, measured: object) -> list[int]:
+    """In how many runs a claim holds, choice by choice."""
+    return [one.held for one in next(one for one in part.claims if one.id == claim).test(measured)]
+
+
+def flat(rate: float, capacity: float = 100.0, **other: float) -> Run:
+    """A rate at every loss but some, which are written as ``at_20`` for 20 %."""
+    losses = (1e-5, 1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+    rates = dict.fromkeys(losses, rate) | {float(name[3:]) / 100: value for name, value in other.items()}
+    return Run(rates, rates, capacity)
+
+
+def test_an_advantage_may_shrink_by_a_twentieth_and_has_to_grow_on_the_fast_links() -> None:
+    def grows(*advantages: float) -> bool:
+        bbr = {str(at): flat(value) for at, value in enumerate(advantages)}
+        return fig3.advantage_grows((bbr, {case: flat(1.0) for case in bbr}))
+
+    assert grows(20.0, 19.5, 19.0, 19.1, 19.2)
+    assert not grows(20.0, 19.0, 20.0, 21.0, 22.0), "a twentieth less is no longer the same"
+    assert not grows(1.0, 1.0, 2.0, 2.0, 3.0) and not grows(1.0, 1.0, 2.0, 3.0, 3.0)
+    slow = ({"0.01 Mbit/s": flat(0.0149)}, {"0.01 Mbit/s": flat(0.0051, at_50=9.0)})
+    assert fig3.alike(slow) and fig3.at_10_mbps(({"10 Mbit/s": flat(9.2, 10.0, at_50=0.0)}, {})) == pytest.approx(0.92)
+    assert not fig3.alike(({"0.01 Mbit/s": flat(0.0151)}, slow[1]))
+    assert not fig3.alike((slow[0], {"0.01 Mbit/s": flat(0.0051, at_40=0.0049)}))
+
+
+def test_a_lead_is_the_least_over_the_losses_of_its_claim() -> None:
+    bbr, cubic = {"a": flat(10.0, at_50=0.1)}, {"a": flat(5.0)}
+    bbr["a"].egress[1e-4] = 1.0
+    assert fig4.least_lead((bbr, cubic)) == 2.0
+    bbr["a"].egress[0.4] = bbr["a"].egress[1e-3] = 7.5
+    assert fig4.least_lead((bbr, cubic)) == 1.5
+    pair = (flat(10.0, at_50=40.0), flat(5.0))
+    pair[0].egress[1e-4] = 1.0
+    assert fig1.least_lead(pair) == 2.0
+    pair[0].egress[1e-3] = 6.0
+    assert fig1.least_lead(pair) == 1.2
+    seed = {"BBR": flat(10.0), "x": flat(5.0), "y": flat(8.0)}
+    seed["BBR"].egress[1e-5] = 1.0
+    assert fig2.least_lead(seed) == 1.25
+    seed["BBR"].egress[1e-4] = 8.0
+    assert fig2.least_lead(seed) == 1.0
+
+
+def test_rates_fall_where_each_is_below_the_one_before() -> None:
+    assert fig4.falls([3.0, 2.0, 1.0]) and not fig4.falls([3.0, 2.0, 2.0])
+
+    def cubic(*rates: float) -> bool:
+        return fig4.cubic_as_published(({}, {str(at): flat(rate) for at, rate in enumerate(rates)}))
+
+    assert cubic(25.22 * 1.59, 9.0, 1.42 * 1.59, 0.8, 0.6) and cubic(25.22 / 1.59, 9.0, 1.42 / 1.59, 0.8, 0.6)
+    assert not cubic(25.22 * 1.61, 9.0, 1.42, 0.8, 0.6) and not cubic(25.22, 9.0, 1.42 * 1.61, 0.8, 0.6)
+    assert not cubic(25.22, 9.0, 1.42 / 1.61, 0.8, 0.6) and not cubic(25.22, 9.0, 1.42, 0.8, 0.8)
+
+
+def test_bounds_of_figure_4_at_500_ms_and_at_2_ms() -> None:
+    def of(first: float, last: float) -> fig4.Figure:
+        cases: Cases = {
+            "2 ms": {CUBIC: [flat(99.0)], UNPACED: [flat(first)]},
+            "500 ms": {CUBIC: [flat(50.0)], UNPACED: [flat(last)]},
+        }
+        return fig4.Figure(cases, cases)
+
+    assert [held(fig4.PART, "reb-18", of(99, last))[0] for last in (44.9, 45, 55, 55.1)] == [0, 1, 1, 0]
+    near = [held(fig4.PART, "reb-15", of(first, 1))[0] for first in (88.3, 88.4, 108.0, 108.1)]
+    assert near == [0, 1, 1, 0]
+    assert held(fig4.PART, "reb-16", of(99.0, 60.0)) == [0] and held(fig4.PART, "reb-16", of(99.1, 50.1)) == [1]
+
+
+def test_the_order_of_six_is_strict() -> None:
+    def at(**rates: float) -> bool:
+        names = {"bbr": "BBR", "cubic": CUBIC, "bic": "BIC", "westwood": "Westwood", "reno": "Reno", "vegas": "Vegas"}
+        known = {"bbr": 90.0, "cubic": 97.0, "bic": 96.0, "westwood": 94.5, "reno": 80.0, "vegas": 70.0} | rates
+        return fig2.near_nothing({names[name]: flat(rate) for name, rate in known.items()})
+
+    assert at() and at(westwood=85.5)
+    assert not any((at(cubic=90.0), at(bic=90.0), at(reno=90.0), at(vegas=90.0), at(westwood=95.0), at(westwood=85.0)))
+    seed = {name: flat(rate) for name, rate in (("BBR", 9.0), ("BIC", 5.0), ("Westwood", 4.0), ("Reno", 1.0))}
+    assert fig2.ranking(seed, 0.01) == ["BBR", "BIC", "Westwood", "Reno"] and fig2.runners_up(seed)
+    seed["Reno"].egress[0.02] = 4.5
+    assert not fig2.runners_up(seed)
+
+
+def test_bounds_of_figure_1() -> None:
+    def of(bbr: Run, cubic: Run | None = None) -> fig1.Figure:
+        found = {UNPACED: [bbr], PACED: [bbr], CUBIC: [cubic or flat(1.0)]}
+        labels = (*fig1.KNEES, fig1.WIDE, fig1.ENDLESS, fig1.AT_ONCE)
+        return fig1.Figure(found, {label: [bbr] for label in labels})
+
+    assert [held(fig1.PART, "reb-02", of(flat(rate, at_1=0.0)))[0] for rate in (93.9, 94.0)] == [0, 1]
+    assert [held(fig1.PART, "reb-01", of(flat(95.0), flat(rate)))[0] for rate in (95.0, 95.1)] == [0, 1]
+    assert [held(fig1.PART, "reb-07", of(flat(95.0), flat(rate)))[0] for rate in (9.5, 9.6)] == [1, 0]
+    ideal = {at: 100 * (1 - at) for at in flat(0.0).egress}
+
+    def kept(share: float, **other: float) -> Run:
+        rates = {at: share * rate for at, rate in ideal.items()}
+        return Run(rates | {float(name[3:]) / 100: rate for name, rate in other.items()}, {})
+
+    assert [held(fig1.PART, "reb-03", of(kept(share, at_50=0.0)))[0] for share in (0.79, 0.81)] == [0, 1]
+    for last, before, expected in ((14.9, 30.0, 1), (15.0, 30.0, 0), (1.0, 29.9, 0)):
+        assert held(fig1.PART, "reb-04", of(kept(1.0, at_40=before, at_50=last)))[0] == expected
+    for limits, expected in (
+        ((34.9, 6.9, 1.9), 1),
+        ((35.0, 6.9, 1.9), 0),
+        ((34.9, 7.0, 1.9), 0),
+        ((34.9, 6.9, 2.0), 0),
+    ):
+        cubic = flat(0.0)
+        cubic.egress.update(zip(fig1.CUBICS, limits, strict=True))
+        assert held(fig1.PART, "reb-06", of(flat(95.0), cubic)) == [expected]
+    payload = {at: (1 - at) * 1448 / 1504 * 50 for at in ideal}
+    for off, expected in ((0.029, 1), (-0.029, 1), (0.031, 0), (-0.031, 0)):
+        for at in (0.2, 0.4):
+            run = Run(dict.fromkeys(ideal, 50.0), payload | {at: payload[at] + 50 * off})
+            assert held(fig1.PART, "reb-26", of(run)) == [expected]
+
+
+def test_a_knee_of_a_paced_bbr_lies_between_15_and_25_per_cent() -> None:
+    def knee_at(loss: float) -> Run:
+        low, high = loss - 0.01, loss + 0.01
+        return Run({low: 75.0 * (1 - low), high: 25.0 * (1 - high), 0.9: 0.0}, {})
+
+    assert knee_at(0.2).knee == pytest.approx(0.2)
+    for loss, expected in ((0.149, 0), (0.151, 1), (0.249, 1), (0.251, 0)):
+        figure = fig1.Figure({}, {label: [knee_at(loss)] for label in fig1.KNEES})
+        assert held(fig1.PART, "reb-05", figure) == [expected] * len(figure.paced())
+    assert Run({0.1: 45.0, 0.2: 0.0}, {}).knee == 0.1, "half of the ideal line itself"
+    assert Run({0.1: 90.0, 0.2: 40.0}, {}).knee is None
+
+
+def test_bounds_of_figures_5_and_6() -> None:
+    bbr, cubic = flat(3.0), flat(2.0)
+    bbr.egress.update({1e-5: 2.0, 1e-4: 2.0})
+    assert fig5.as_published((bbr, cubic))
+    assert not fig5.as_published((flat(3.0), cubic)) and not fig5.as_published((bbr, flat(2.0, at_50=3.0)))
+    for small, large, expected in ((0.69, 0.24, 1), (0.7, 0.24, 0), (0.69, 0.25, 0)):
+        one = flat(0.0, 1.0)
+        one.egress.update({1e-3: small, 0.01: large})
+        assert held(fig5.PART, "reb-20", fig5.Figure({CUBIC: [one]}, 1.0)) == [expected]
+    for rate, expected_6 in ((69.3, 0), (69.4, 1), (88.0, 1), (88.1, 0)):
+        assert fig6.about_80_percent(flat(rate, at_1=0.0)) == bool(expected_6)
+    both = (flat(95.0), flat(100.0), flat(21.0), flat(20.0))
+    assert set(fig6.queue_quotients(both)) == {0.95, 1.05}
+    assert fig6.fastest([flat(0.0), flat(0.0, at_50=1.0)]) == 1.0
+    for values, expected in (((0.95, 1.05), 1), ((0.94, 1.0), 0), ((1.0, 1.06), 0)):
+        usual = {label: [flat(100.0)] for label in (UNPACED, CUBIC)}
+        behind = {label: [flat(100 * value)] for label, value in zip(usual, values, strict=True)}
+        choices = {fig6.USUAL: usual, fig6.BEHIND_QUEUE: behind}
+        assert held(fig6.PART, "reb-24", fig6.Figure({}, choices, {})) == [expected]
+
+
+def test_ours_agree_within_a_tenth_and_a_factor() -> None:
+    theirs = {case: curves.published_curves("fig3", case) for case in ("1 Mbit/s",)}["1 Mbit/s"]
+
+    def agreeing(bbr: float, cubic: float) -> list[Any]:
+        of = {UNPACED: [Run({at: bbr * rate for at, rate in theirs["bbr"].items()}, {})],
+              CUBIC: [Run({at: cubic * rate for at, rate in theirs["cubic"].items()}, {})]}  # fmt: skip
+        return list(curves.agreement({"1 Mbit/s": of}, "fig3", "link").rows[0])
+
+    losses = sum(loss <= 0.3 for loss in theirs["bbr"])
+    for bbr, cubic, near in ((1.09, 1.59, True), (0.92, 0.63, True), (1.11, 1.61, False), (0.9, 0.62, False)):
+        count = losses if near else 0
+        _, of_bbr, furthest, of_cubic = agreeing(bbr, cubic)
+        assert (of_bbr, of_cubic) == (f"{count} of {losses}",) * 2 and furthest == pytest.approx(bbr)
