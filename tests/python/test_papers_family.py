@@ -336,3 +336,157 @@ def test_a_picture_of_gains_begins_where_all_runs_have_samples() -> None:
         return low, high
 
     assert drawn(8.4)[1] > 1.5 and drawn(8.4) != drawn(8.3)
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def counts(part: papers.Part[Any], claim: str, measured: object) -> set[int]:
+    """In how many runs a claim holds, over its choices."""
+    return {one.held for one in next(one for one in part.claims if one.id == claim).test(measured)}
+
+
+@pytest.mark.parametrize(
+    ("claim", "cc", "buffer", "lost", "expected"),
+    [
+        ("fam-06", "bbr", "1bdp", 2.0, 0), ("fam-06", "bbr", "1bdp", 2.01, 1), ("fam-06", "bbr", "0.1bdp", 2.01, 1),
+        ("fam-07", "bbr", "3bdp", 1.0, 0), ("fam-07", "bbr", "3bdp", 0.99, 1), ("fam-07", "bbr", "10bdp", 0.99, 1),
+        ("fam-10", "bbr2", "10bdp", 2.0, 1), ("fam-10", "bbr2", "0.1bdp", 2.01, 0),
+        ("fam-11", "bbr3", "10bdp", 2.0, 1), ("fam-11", "bbr3", "0.1bdp", 2.01, 0),
+    ],
+)  # fmt: skip
+def test_bounds_of_loss_at_a_buffer(claim: str, cc: str, buffer: str, lost: float, expected: int) -> None:
+    others = {"fam-06": ("1.01bdp", 3.0), "fam-07": ("2.9bdp", 0.0)}.get(claim, ("11bdp", 0.0))
+    runs = [
+        run(
+            {"flows[0].cc": cc, "flows[0].count": count, "path.rate": rate, "path.buffer": size}, [1.0], loss=loss / 100
+        )
+        for count, rate in buffers.SITUATIONS.values()
+        for size, loss in ((buffer, lost), others)
+    ]
+    assert counts(buffers.PART, claim, runs) == {expected}
+
+
+def test_bounds_of_comparisons_over_buffers() -> None:
+    def both(cc: str, other: str, size: str, **values: tuple[Any, Any]) -> Runs:
+        return [
+            run(
+                {"flows[0].cc": name, "flows[0].count": count, "path.rate": rate, "path.buffer": size},
+                list(values.get("rates", ((4.0, 4.0),) * 2)[at]),
+                loss=values.get("loss", (0.0, 0.0))[at],
+                queue_ms=values.get("queue_ms", (1.0, 1.0))[at],
+            )
+            for count, rate in buffers.SITUATIONS.values()
+            for at, name in enumerate((cc, other))
+        ]
+
+    for claim, cc in (("fam-08", "bbr2"), ("fam-09", "bbr3")):
+        losses = ((0.01, 0.02), (0.02, 0.02))
+        assert [counts(buffers.PART, claim, both(cc, "bbr", "1.5bdp", loss=loss)) for loss in losses] == [{1}, {0}]
+    even = (([3.0, 3.0], [3.0, 2.9]), ([3.0, 3.0], [3.0, 3.0]))
+    assert [counts(buffers.PART, "fam-31", both("bbr3", "bbr2", "1bdp", rates=of)) for of in even] == [{1}, {0}]
+
+    def versions(size: str, rate: float, queue: float) -> Runs:
+        pairs = [(cc, (rate,), queue) for cc in ("bbr", "bbr2", "bbr3")] + [
+            (cc, (5.0,), 8.0) for cc in ("cubic", "reno")
+        ]
+        return [
+            run(
+                {"flows[0].cc": cc, "flows[0].count": "1", "path.rate": "50mbit", "path.buffer": size},
+                list(rates),
+                queue_ms=ms,
+            )
+            for cc, rates, ms in pairs
+        ]
+
+    assert [counts(buffers.PART, "fam-12", versions("0.1bdp", rate, 1.0)) for rate in (5.01, 5.0)] == [{1}, {0}]
+    for size in ("5bdp", "10bdp"):
+        assert [counts(buffers.PART, "fam-13", versions(size, 1.0, queue)) for queue in (3.9, 4.1)] == [{1}, {0}]
+
+
+def test_bounds_of_shares_beside_a_rival() -> None:
+    def paths(share: float, first: float, size: str = "5bdp") -> dict[str, Runs]:
+        def runs(**counts: str) -> Runs:
+            return [
+                run({"flows[0].cc": cc, "flows[1].cc": rival, "path.buffer": size, **counts},
+                    [5 * one, 10 - 5 * one])
+                for cc, one in (("bbr", first), ("bbr2", share), ("bbr3", share))
+                for rival in coexistence.RIVALS
+            ]  # fmt: skip
+
+        alone = {"flows[0].count": "1", "flows[1].count": "1"}
+        return {coexistence.SLOW_PATH: runs(**alone), coexistence.FAST_PATH: runs()}
+
+    shares = (0.49, 0.51, 1.49, 1.51)
+    assert [counts(coexistence.PART, "fam-14", paths(1.0, one)) for one in shares] == [{0}, {1}, {1}, {0}]
+    for claim in ("fam-18", "fam-19"):
+        for size in ("0.25bdp", "10bdp"):
+            found = [counts(coexistence.PART, claim, paths(one, 1.0, size)) for one in shares]
+            assert found == [{0}, {1}, {1}, {0}]
+    assert [counts(coexistence.PART, "fam-15", paths(1.0, one)) for one in (0.99, 1.0)] == [{1}, {0}]
+    for claim in ("fam-16", "fam-17"):
+        assert [counts(coexistence.PART, claim, paths(one, 1.5, "1.5bdp")) for one in (1.4, 1.5, 1.6)] == [
+            {1},
+            {0},
+            {0},
+        ]
+
+
+def test_bounds_of_marks() -> None:
+    assert [counts(ecn.PART, "fam-21", of_ecn(marked, 1.0, 10.0)) for marked in (0.499, 0.501)] == [{6}, {0}]
+    assert [counts(ecn.PART, "fam-20", of_ecn(0.1, near, 10.0)) for near in (4.99, 5.01)] == [{4}, {0}]
+    assert [counts(ecn.PART, "fam-23", of_ecn(0.1, 1.0, far)) for far in (4.99, 5.01)] == [{0}, {6}]
+
+    def used(rate: float) -> Runs:
+        runs = of_ecn(0.1, 1.0, 10.0)
+        return [
+            Run([{**flow, "goodput_mbps": rate} for flow in one.flows], one.settings, one.link)
+            if one.settings["flows[0].transport.ecn"] == "true" else one
+            for one in runs
+        ]  # fmt: skip
+
+    # Two of a hundred less than 96 of 96.5 Mbit/s.
+    assert [counts(ecn.PART, "fam-22", used(rate)) for rate in (94.06, 94.08)] == [{0}, {4}]
+    assert [ecn.in_words(count) for count in ("1", "4")] == ["1 flow", "4 flows"]
+
+
+def test_bounds_of_random_loss() -> None:
+    def of(cc: str, p: str, possible: float) -> Runs:
+        losses = ("0.1%", "1%", "2%", "3%", "5%", "10%", "15%", "20%", "25%", "30%")
+        names = ("bbr", "bbr2", "bbr3", "cubic")
+        return [
+            run({"flows[0].cc": name, "path.loss": one},
+                [possible * (1 - percent(one)) if (name, one) == (cc, p) else 1.0], capacity=100.0)
+            for name in names for one in losses
+        ]  # fmt: skip
+
+    def held(claim: str, cc: str, p: str, values: tuple[float, float]) -> list[set[int]]:
+        return [counts(loss.PART, claim, of(cc, p, value)) for value in values]
+
+    assert held("fam-24", "bbr", "5%", (89.9, 90.1)) == [{0}, {1}] and held("fam-24", "bbr", "0.1%", (89.9, 90.1)) == [
+        {0},
+        {1},
+    ]
+    assert held("fam-25", "bbr", "15%", (74.9, 75.1)) == [{0}, {1}] and held("fam-25", "bbr", "10%", (74.9, 75.1)) == [
+        {0},
+        {1},
+    ]
+    assert held("fam-26", "bbr", "20%", (24.9, 25.1)) == [{3}, {2}]
+    assert held("fam-28", "bbr2", "1%", (89.9, 90.1)) == held("fam-29", "bbr3", "1%", (89.9, 90.1)) == [{0}, {1}]
+
+    def stalls(p: str, rate: float) -> bool:
+        return loss.stalls(run({"path.loss": p}, [rate]))
+
+    assert [stalls("0.1%", 9.9), stalls("0.1%", 10.0), stalls("2%", 1.4), stalls("2%", 1.5)] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+
+    def beside(third: float, cubic: float) -> Runs:
+        rates = {"bbr2": third, "bbr3": third, "cubic": cubic}
+        return [run({"flows[0].cc": cc, "path.loss": "3%"}, [rate], capacity=100.0) for cc, rate in rates.items()]
+
+    pairs = ((48.4, 48.3), (48.6, 1.0), (40.0, 40.0))
+    assert [counts(loss.PART, "fam-30", beside(*pair)) for pair in pairs] == [{1}, {0}, {0}]
