@@ -366,3 +366,132 @@ def test_a_point_of_the_valley_is_the_module_over_bbr() -> None:
     bbr, form = ([Run([{"retransmits_total": one}]) for one in of] for of in ((100, 300), (50, 50)))
     assert valley.Point(bbr, form).ratio(retransmitted) == 0.25
     assert valley.Point([Run([{"retransmits_total": 0}])], form).ratio(retransmitted) == 1.0
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def counts(part: papers.Part[Any], claim: str, measured: object) -> set[int]:
+    """In how many runs a claim holds, over its choices."""
+    return {one.held for one in next(one for one in part.claims if one.id == claim).test(measured)}
+
+
+def tested(scenario: str, bbr: Run, form: Run, other: Run | None = None) -> dict[tuple[str, ...], list[Run]]:
+    """The testbed with these runs in a scenario, and others in the rest."""
+    return {
+        (cc, rtt, one): [(bbr if cc == BASE else form) if one == scenario else other or bbr]
+        for cc in (BASE, *forms.FORMS)
+        for rtt in RTTS
+        for one in SCENARIOS.values()
+    }
+
+
+@pytest.mark.parametrize(
+    ("claim", "scenario", "bbr", "form", "holds"),
+    [
+        ("acd-02", "1", (1_000, 0), (1_049, 0), True), ("acd-02", "1", (1_000, 0), (1_051, 0), False),
+        ("acd-02", "1", (1_000, 0), (951, 0), True), ("acd-02", "1", (1_000, 0), (949, 0), False),
+        ("acd-04", "2", (1_000, 0), (1_081, 0), True), ("acd-04", "2", (1_000, 0), (1_079, 0), False),
+        ("acd-05", "2", (1_000, 100), (1_000, 111), True), ("acd-05", "2", (1_000, 100), (1_000, 109), False),
+        ("acd-07", "3", (1_000, 100), (1_000, 50), True), ("acd-07", "3", (1_000, 100), (1_000, 51), False),
+        ("acd-08", "3", (1_000, 0), (1_001, 0), True), ("acd-08", "3", (1_000, 0), (1_000, 0), False),
+        ("acd-12", "4", (1_000, 100), (1_000, 40), True), ("acd-12", "4", (1_000, 100), (1_000, 66), False),
+        ("acd-13", "4", (1_000, 0), (1_001, 0), True), ("acd-13", "4", (1_000, 0), (1_000, 0), False),
+    ],
+)  # fmt: skip
+def test_bounds_of_a_form_beside_bbr(
+    claim: str, scenario: str, bbr: tuple[int, int], form: tuple[int, int], holds: bool
+) -> None:
+    first, second = (two_senders(meeting(40), *of) for of in (bbr, form))
+    found = counts(table2.PART, claim, tested(scenario, first, second))
+    # At each round-trip time, and at all three together.
+    assert found == ({1, 3} if holds else {0})
+
+
+def test_bounds_of_runs_of_the_testbed() -> None:
+    for retransmitted_, expected in ((1, {1, 3}), (2, {0})):
+        run = two_senders(meeting(40), 1_000, retransmitted_)
+        assert counts(table2.PART, "acd-01", tested("1", run, run)) == expected
+    for after, expected in ((29, {0}), (30, {1, 3}), (60, {1, 3}), (61, {0})):
+        run = two_senders(meeting(after))
+        assert counts(table2.PART, "acd-03", tested("1", run, run)) == expected
+    late, soon, never = (two_senders(meeting(after)) for after in (50, 40, 245))
+    for claim, scenario in (("acd-06", "2"), ("acd-09", "3"), ("acd-14", "4")):
+        for bbr, form, expected in (
+            (late, soon, {1, 3}), (late, late, {0}), (never, late, {1, 3}), (never, never, {0}), (soon, never, {0}),
+        ):  # fmt: skip
+            assert counts(table2.PART, claim, tested(scenario, bbr, form)) == expected
+
+
+def test_losses_last_where_every_half_minute_has_some() -> None:
+    def lost_in(*seconds: int) -> Run:
+        import polars as pl
+
+        run = two_senders(meeting(40)[:180])
+        return replace(run, kept=run.kept.with_columns(lost=pl.col("t_s").is_in(list(seconds)).cast(pl.Float64)))
+
+    assert table2.lasting(lost_in(91, 150, 151)) and table2.lasting(lost_in(120, 121, 180))
+    assert not table2.lasting(lost_in(90, 150, 151)) and not table2.lasting(lost_in(91, 151))
+    assert not table2.lasting(two_senders(meeting(40)[:100]))
+    assert table2.losses(lost_in(1, 5, 6), "S1", 0, 5) == 2.0
+
+
+def test_more_packets_and_less_of_them_again_but_in_the_second_scenario() -> None:
+    def pair(bbr: tuple[int, int], form: tuple[int, int]) -> tuple[Run, Run]:
+        first, second = (two_senders([], *of) for of in (bbr, form))
+        return first, second
+
+    good, worse, slower = pair((100, 9), (101, 9)), pair((100, 9), (101, 10)), pair((100, 9), (100, 9))
+    assert table2.as_table_2((*good, *worse, *good, *good))
+    assert not table2.as_table_2((*good, *good, *worse, *good)) and not table2.as_table_2((*worse, *good, *good, *good))
+    assert not table2.as_table_2((*good, *good, *good, *slower))
+
+
+def of_simulation(bbr: Run, form: Run) -> dict[tuple[str, ...], list[Run]]:
+    return {(cc, setup): [bbr if cc == simulation.BASE else form]
+            for cc in (simulation.BASE, *forms.FORMS) for setup in simulation.SETUPS}  # fmt: skip
+
+
+def test_bounds_of_the_simulation() -> None:
+    def of(claim: str, bbr: Run, form: Run | None = None) -> set[int]:
+        return counts(simulation.PART, claim, of_simulation(bbr, form or bbr))
+
+    shares = [of("acd-17", simulated(1_000 - again, again)) for again in (299, 300, 550, 551)]
+    assert shares == [{0}, {1}, {1}, {0}]
+    shares = [of("acd-18", simulated(10_000 - again, again)) for again in (164, 165, 660, 661)]
+    assert shares == [{0}, {1}, {1}, {0}]
+    assert [of("acd-19", simulated(9, 1_000), simulated(9, again)) for again in (100, 101)] == [{1}, {0}]
+    jains = [of("acd-21", simulated(9, 1), simulated(9, 1, jain=jain)) for jain in (0.9, 0.91)]
+    assert jains == [{0}, {1}]
+    episodes = [((1, 0), 1), ((0, 0), 0), ((2, 2), 0), ((2, 1), 1)]
+    for (first, second), expected in episodes:
+        assert of("acd-22", simulated(9, 1, first), simulated(9, 1, second)) == {expected}
+    for startup_rtt, expected in ((2.9, 0), (3.0, 1), (6.0, 1), (6.1, 0)):
+        run = replace(simulated(9, 1), kept=simulation.Course(0.9, startup_rtt))
+        assert of("acd-23", run) == {expected}
+
+
+def test_rates_of_the_simulation_agree_within_a_tenth() -> None:
+    def at(throughput: float, goodput: float) -> Run:
+        packets = 299.2 * 1e6 / (476 * 8)
+        return simulated(goodput * packets, throughput * packets - goodput * packets)  # type: ignore[arg-type]
+
+    pair = (at(0.87 * 1.09, 0.5 * 0.91), at(0.895 * 0.91, 0.863 * 0.91))
+    assert all(simulation.agrees(pair, name) for name in simulation.RATES)
+    other = (at(0.87 * 1.11, 0.5 * 0.89), at(0.895 * 1.11, 0.863 * 1.11))
+    assert not any(simulation.agrees(other, name) for name in simulation.RATES)
+    half = of_simulation(pair[0], other[1])
+    told = "With the ns-3 form all but BBR-ACD's throughput and BBR-ACD's goodput agree in most runs."
+    assert simulation.disagreeing(half) == told
+    assert simulation.disagreeing(of_simulation(*pair)) == ""
+    twice = {case: [pair[0], other[0]] if case[0] == simulation.BASE else [pair[1]] * 2 for case in half}
+    assert (
+        simulation.disagreeing(twice)
+        == "With the ns-3 form all but BBR's throughput and BBR's goodput agree in most runs."
+    )
+
+
+def test_an_interval_of_a_single_run_is_that_run() -> None:
+    assert simulation.confident([3.0]) == (3.0, 3.0)
+    low, high = simulation.confident([1.0, 3.0])
+    assert low < 1.0 and high > 3.0 and low + high == pytest.approx(4.0)

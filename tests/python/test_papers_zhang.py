@@ -461,3 +461,97 @@ def test_the_rate_of_a_schedule_starts_again_at_its_end() -> None:
     assert table5.utilisation(one) == pytest.approx(1.0)
     short = run((1.0,), trace=Trace(t_s[:40], capacity[None, :40], capacity[None, :40]), case=table5.FIRST)
     assert table5.slowest_interval(short) == 0.0
+
+
+def held(part: papers.Part[Any], claim: str, runs: Runs) -> int:
+    """In how many seeds a claim holds under the study's choice."""
+    return next(one for one in part.claims if one.id == claim).test(runs)[0].held
+
+
+def test_bounds_of_sharing_with_cubic() -> None:
+    def of(rates: Sequence[float]) -> Runs:
+        return {(label, case): seeds(rates, case)[:1] for label in names.BBR_LIKE for case in table7.CASES}
+
+    assert [held(table7.PART, "zha-43", of([5.0, 5.0, 5.0, slowest])) for slowest in (1.0, 1.01)] == [1, 0]
+    # Two of one rate beside two of another.
+    for claim, bounds in {
+        "zha-44": ((0.66, 1), (0.68, 0)), "zha-45": ((0.961, 1), (0.959, 0)),
+        "zha-46": ((0.931, 1), (0.929, 0)), "zha-47": ((0.911, 1), (0.909, 0)),
+    }.items():  # fmt: skip
+        for index, expected in bounds:
+            off = (1 / index - 1) ** 0.5
+            rates = [1 + off, 1 + off, 1 - off, 1 - off]
+            assert jain(run(rates)) == pytest.approx(index)
+            assert held(table7.PART, claim, of(rates)) == expected
+    # One flow beside three that are equal.
+    for claim, most in (("zha-45", 1.51), ("zha-46", 1.73), ("zha-47", 1.94)):
+        for factor, expected in ((1.09, 1), (1.11, 0)):
+            assert held(table7.PART, claim, of([1.0, 1.0, 1.0, 1 / (most * factor)])) == expected
+    assert [held(table7.PART, "zha-49", of([1.0, 1.0, 1.0, other])) for other in (0.99, 1.0)] == [1, 0]
+    assert table7.share(run([1.0, 2.0, 3.0, 4.0])) == pytest.approx(0.3)
+
+
+def test_jains_index_recovers_with_the_queue() -> None:
+    def of(shallow: float, middle: float, deep: float) -> int:
+        rates = dict.fromkeys(table7.CASES, 1.0)
+        rates |= (
+            dict.fromkeys(table7.SHALLOW, shallow)
+            | dict.fromkeys(table7.MIDDLE, middle)
+            | dict.fromkeys(table7.DEEP, deep)
+        )
+        runs: Runs = {
+            (label, case): seeds([1.0, 1.0, rate, rate], case)[:1]
+            for label in names.BBR_LIKE
+            for case, rate in rates.items()
+        }
+        return held(table7.PART, "zha-48", runs)
+
+    assert of(0.2, 0.5, 1.0) == 1 and of(0.5, 0.5, 1.0) == 0 and of(0.2, 1.0, 0.8) == 1 and of(0.2, 1.0, 0.7) == 0
+
+
+def used_of_links(rates: dict[str, float], default: float) -> Runs:
+    """Four flows that together use so much of every link, by algorithm or algorithm and loss."""
+    runs: Runs = {}
+    for name in table4.TABLE:
+        for case in table4.CASES:
+            link, _, loss = case.partition(", ")
+            used = rates.get(f"{name} {loss}", rates.get(name, default))
+            runs[name, case] = seeds([used * table4.LINKS[link] / 4] * 4, case)[:1]
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("claim", "names_", "loss", "bounds"),
+    [
+        ("zha-30", ["Reno"], "0%", ((0.899, 0), (0.901, 1))),
+        ("zha-31", ["Cubic"], "0%", ((0.954, 0), (0.956, 1), (0.984, 1), (0.986, 0))),
+        ("zha-31", ["BBR'"], "0%", ((0.924, 0), (0.926, 1), (0.964, 1), (0.966, 0))),
+        ("zha-33", ["BBR"], "5%", ((0.879, 0), (0.881, 1))),
+        ("zha-32", ["BBRPlus"], "5%", ((0.894, 0), (0.896, 1))),
+    ],
+)
+def test_bounds_of_use_with_random_loss(
+    claim: str, names_: Sequence[str], loss: str, bounds: tuple[tuple[float, int], ...]
+) -> None:
+    for used, expected in bounds:
+        runs = used_of_links({f"{name} {loss}": used for name in names_}, 0.96)
+        assert held(table4.PART, claim, runs) == expected
+
+
+def test_bounds_of_cells_with_random_loss() -> None:
+    def off(cell: tuple[str, str], by: float) -> Runs:
+        runs = used_of_links({}, 0.9)
+        for name, case in (*table4.LONG, *table4.BRIEF, *table4.ONE_PERCENT):
+            used = table4.THEIRS[name, case] + (by if (name, case) == cell else 0.0)
+            runs[name, case] = seeds([used * table4.LINKS[case.partition(",")[0]] / 4] * 4, case)[:1]
+        return runs
+
+    for claim, cells, margin in (
+        ("zha-34", table4.LONG, 0.1), ("zha-35", table4.BRIEF, 0.05), ("zha-37", table4.ONE_PERCENT, 0.1)
+    ):  # fmt: skip
+        for cell in cells:
+            for by, expected in ((margin - 0.001, 1), (0.001 - margin, 1), (margin + 0.001, 0), (-0.001 - margin, 0)):
+                assert held(table4.PART, claim, off(cell, by)) == expected
+    for slow, expected in ((0.49, 1), (0.5, 0)):
+        runs = used_of_links({"Cubic": slow, "Reno": 0.4, "BBRv2": 0.5}, 0.9)
+        assert held(table4.PART, "zha-36", runs) == expected
