@@ -218,3 +218,105 @@ def test_series_of_runs_that_do_not_differ_have_no_analysis() -> None:
     rising = [Run([], kept=Trial([rate], [], [], [], [])) for rate in (100.0, 103.0, 106.09)]
     assert single.in_order(tuple(rising)) and single.in_order(tuple(reversed(rising)))
     assert not single.in_order((rising[0], rising[2]))
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def held(part: papers.Part[Any], claim: str, measured: object) -> set[int]:
+    """In how many runs a claim holds, over its choices."""
+    return {one.held for one in next(one for one in part.claims if one.id == claim).test(measured)}
+
+
+def measured_run(upload: float = 100.0, ping: float = 10.0, download: float = 100.0) -> Run:
+    return Run([], kept=Trial([upload], [download], [ping], [ping], [ping]))
+
+
+OURS = ("bbr-n-patch", "bbr-n", "bbr-n-4-13")
+
+
+def beside(ours: Run, base: Run, others: Run | None = None) -> Cases:
+    """One upload: BBR-n's, what it is compared with, and the rest."""
+    bases = ("bbr2", "bbr", "bbr-4.14")
+    return {
+        (place, cc): [ours if cc in OURS else base if cc in bases else others or base]
+        for place in (*DEVICES, single.SLOW)
+        for cc in (*NAMES, "bbr-4.14", single.STAYS)
+    }
+
+
+def test_bounds_of_one_upload() -> None:
+    base = measured_run(100.0)
+    ratios = {"bbn-06": ((200.0, 0), (200.1, 1)), "bbn-07": ((106.70, 0), (106.72, 1))}
+    for claim, bounds in ratios.items():
+        assert [held(single.PART, claim, beside(measured_run(upload), base)) for upload, _ in bounds] == [
+            {expected} for _, expected in bounds
+        ]
+    slow = measured_run(ping=10.0)
+    assert [held(single.PART, "bbn-09", beside(measured_run(ping=ping), slow)) for ping in (9.9, 10.0)] == [{1}, {0}]
+    assert [held(single.PART, "bbn-10", beside(measured_run(ping=ping), slow)) for ping in (9.9, 10.0)] == [{0}, {1}]
+
+
+def test_bounds_of_several_uploads() -> None:
+    def of(upload: float, ping: float = 10.0) -> Cases:
+        ours, base = measured_run(upload, ping), measured_run()
+        return {
+            (place, cc, count): [ours if cc in OURS else base]
+            for place in uploads.PLACES for cc in NAMES for count in uploads.COUNTS
+        }  # fmt: skip
+
+    for claim, least in (("bbn-12", 126.9), ("bbn-13", 119.7), ("bbn-14", 132.3)):
+        assert [held(uploads.PART, claim, of(least + off)) for off in (-0.1, 0.1)] == [{0}, {1}]
+    assert [held(uploads.PART, "bbn-15", of(1.0, ping)) for ping in (9.9, 10.0)] == [{2}, {0}]
+
+
+def test_bounds_of_rrul() -> None:
+    def of(ours: Run, base: Run, others: Run) -> rrul.Measured:
+        cases = beside(ours, base, others)
+        return rrul.Measured(cases, cases)
+
+    def claims(claim: str, values: list[tuple[Run, Run, Run]]) -> list[set[int]]:
+        return [held(rrul.PART, claim, of(*runs)) for runs in values]
+
+    def down(rate: float) -> Run:
+        return measured_run(download=rate)
+
+    def up(rate: float) -> Run:
+        return measured_run(rate)
+
+    def back(ping: float) -> Run:
+        return measured_run(ping=ping)
+
+    downs = [(down(9.1), down(9), down(9)), (down(9), down(9), down(1)), (down(9), down(1), down(9))]
+    assert claims("bbn-20", downs) == [{1}, {0}, {0}]
+    assert claims("bbn-21", [(up(9.1), up(9), up(1)), (up(9), up(9), up(1))]) == [{1}, {0}]
+    assert claims("bbn-22", [(up(5), up(4), up(3.9)), (up(5), up(4), up(4)), (up(4), up(5), up(4))]) == [{1}, {0}, {0}]
+    assert claims("bbn-23", [(up(3), up(4), up(4.1)), (up(3), up(4), up(4)), (up(4), up(3), up(4))]) == [{1}, {0}, {0}]
+    assert claims("bbn-24", [(back(1), back(1.1), back(1)), (back(1), back(1), back(1))]) == [{1}, {0}]
+    pings = [(back(6.49), back(6), back(10)), (back(6.51), back(6), back(10)), (back(6), back(6.51), back(10))]
+    assert claims("bbn-25", pings) == [{1}, {0}, {0}]
+    assert claims("bbn-26", [(back(1), back(9), back(1.1)), (back(1), back(9), back(1))]) == [{1}, {0}]
+    assert claims("bbn-27", [(back(1), back(1.1), back(1)), (back(1), back(1), back(1))]) == [{1}, {0}]
+
+
+def test_bounds_of_courses() -> None:
+    def flowing(pacing: float, delivery: float, cwnd: float, every: float = 10.0) -> Run:
+        times = [5.1 + every * number for number in range(3)]
+        modes = [(5.0, "x"), *((at + later, mode) for at in times for later, mode in ((0.0, "probe_rtt"), (0.2, "x")))]
+        return Run([], kept=course([(at, pacing, delivery, cwnd, mode) for at, mode in modes]))
+
+    def of(ours: Run, base: Run) -> Cases:
+        return {
+            (place, cc, count): [ours if cc in OURS else base]
+            for place in DEVICES for cc in (*NAMES, "bbr-4.14") for count in courses.COUNTS
+        }  # fmt: skip
+
+    base = flowing(50.0, 10.0, 20.0)
+    for delivery, expected in ((15.9, 0), (16.1, 1), (23.9, 1), (24.1, 0)):
+        assert held(courses.PART, "bbn-16", of(flowing(99.0, delivery, 9.0), base)) == {expected}
+    for pacing, expected in ((30.0, 0), (30.1, 1)):
+        assert held(courses.PART, "bbn-17", of(flowing(pacing, 10.0, 9.0), base)) == {expected}
+    for cwnd, expected in ((20.0, 0), (20.1, 1)):
+        assert held(courses.PART, "bbn-18", of(flowing(9.0, 9.0, cwnd), base)) == {expected}
+    for every, expected in ((8.9, 0), (9.1, 1), (10.9, 1), (11.1, 0)):
+        assert held(courses.PART, "bbn-19", of(flowing(9.0, 9.0, 9.0, every), base)) == {expected}

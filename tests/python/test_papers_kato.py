@@ -244,3 +244,93 @@ def test_a_map_of_little_buffer_shows_shares() -> None:
     assert found == pytest.approx({"Jain": 0.9, "utilisation": 12 * 1500 / 144_800, "loss": 0.1})
     still = Run([{"goodput_mbps": 0.0, "retransmits": 0, "sent": 0}])
     assert heatmap.VALUES["loss"][1](still) == 0.0
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def held(part: papers.Part[Any], claim: str, cases: Cases) -> list[int]:
+    """In how many runs a claim holds, choice by choice."""
+    return [one.held for one in next(one for one in part.claims if one.id == claim).test(cases)]
+
+
+def at_100(*rates: float, kept: Pacing | None = None) -> Cases:
+    """Published runs, but for one of ns-3.40 at 100 packets."""
+    return {**with_traces(as_published(), OLD), (OLD, "100"): [replace(run(*rates), kept=kept)]}
+
+
+def counted(fast: int, starved: int) -> list[float]:
+    return [FAST] * fast + [STARVED] * starved + [20.0] * (16 - fast - starved)
+
+
+def test_bounds_of_how_many_starve() -> None:
+    around = ((8, 6, 1), (12, 4, 1), (7, 6, 0), (13, 3, 0), (8, 8, 1), (10, 4, 1), (10, 3, 0), (7, 9, 0))
+    for fast, starved, expected in around:
+        assert held(table2.PART, "kat-01", at_100(*counted(fast, starved))) == [expected]
+    for fast, starved, expected in ((9, 4, 1), (10, 6, 1), (8, 6, 0), (11, 4, 0), (9, 3, 0)):
+        cases = as_published() | {(OLD, buffer): [run(*counted(fast, starved))] for buffer in ("500", "1000")}
+        assert held(table2.PART, "kat-02", cases) == [expected] * 2
+    # Approach 2 of the port: seven and nine.
+    for fast, starved, expected in ((9, 5, 1), (7, 9, 1), (9, 4, 0), (6, 9, 0), (11, 5, 1), (12, 4, 0)):
+        cases = {case: [run(*counted(fast, starved))] for case in _product()}
+        assert held(causes.PART, "kat-12", cases) == [expected]
+
+
+def test_bounds_of_totals_and_deviations() -> None:
+    for buffer, total_ in (("100", 632.0), ("500", 574.8), ("1000", 577.9)):
+        index = ("100", "500", "1000").index(buffer)
+        for factor, expected in ((0.901, 1), (1.099, 1), (0.899, 0), (1.101, 0)):
+            cases = as_published() | {(OLD, buffer): [run(*[factor * total_ / 16] * 16)]}
+            assert held(table2.PART, "kat-03", cases)[index] == expected
+    for claim, buffer, carried, deviates in (("kat-04", "2000", 850.3, 12.7), ("kat-05", "5000", 900.2, 3.3)):
+        for of_total, of_deviation, expected in (
+            (1.0, 0.51, 1), (1.0, 1.49, 1), (1.0, 0.49, 0), (1.0, 1.51, 0),
+            (0.91, 1.0, 1), (0.89, 1.0, 0), (1.11, 1.0, 0),
+        ):  # fmt: skip
+            step = of_deviation * deviates * (15 / 16) ** 0.5
+            middle = of_total * carried / 16
+            cases = as_published() | {(OLD, buffer): [run(*[middle + step, middle - step] * 8)]}
+            assert held(table2.PART, claim, cases) == [expected]
+
+    def deviating(*steps: float) -> Cases:
+        sizes = zip(("1000", "2000", "5000"), steps, strict=True)
+        return as_published() | {(OLD, buffer): [run(*[50.0 + step, 50.0 - step] * 8)] for buffer, step in sizes}
+
+    assert held(table2.PART, "kat-06", deviating(8.0, 4.0, 3.0)) == [1, 1]
+    assert held(table2.PART, "kat-06", deviating(7.9, 4.0, 4.0)) == [0, 0]
+
+
+def test_bounds_of_evenness() -> None:
+    ranges = ((32, 47, [1, 1]), (31.9, 47, [0, 1]), (32, 47.1, [0, 1]), (24, 59, [0, 1]), (23.9, 47, [0, 0]))
+    for low, high, both in (*ranges, (32, 59.1, [0, 0])):
+        cases = as_published() | {(NEW, "100"): [run(*[40.0] * 14, low, high)]}
+        assert held(table2.PART, "kat-09", cases) == both
+    for quotient, expected in ((0.91, 1), (1.09, 1), (0.89, 0), (1.11, 0)):
+        cases = as_published() | {(OLD, "100"): [run(*[40.0] * 16)], (NEW, "100"): [run(*[quotient * 40.0] * 16)]}
+        assert held(table2.PART, "kat-10", cases) == [expected]
+    assert [held(table2.PART, "kat-16", at_100(*[50.0] * 15, slowest)) for slowest in (1.0, 0.99)] == [[0], [1]]
+    cases = {case: [run(*[40.0] * 16)] for case in _product()}
+    assert held(causes.PART, "kat-13", cases) == held(causes.PART, "kat-15", cases) == [0]
+    better = cases | {causes.SAMPLER: [run(*[40.0] * 16)], causes.OLD: [run(*[41.0] * 15, 40.0)]}
+    assert held(causes.PART, "kat-13", better) == held(causes.PART, "kat-15", better) == [1]
+
+
+def test_bounds_of_pacing() -> None:
+    import polars as pl
+
+    def paced(slowest: float, fastest: float) -> Pacing:
+        rows = [(float(t), flow, [slowest, 50.0, fastest][flow], 1.0) for t in range(1, 51) for flow in range(3)]
+        return Pacing(pl.DataFrame(rows, schema=["t_s", "flow", "pacing_mbps", "goodput_mbps"], orient="row"))
+
+    for slowest, fastest, expected in ((0.1, 70, 1), (0.1, 110, 1), (0.11, 87, 0), (0.1, 69.9, 0), (0.1, 110.1, 0)):
+        assert held(table2.PART, "kat-07", at_100(1.0, 2.0, kept=paced(slowest, fastest))) == [expected]
+
+    def levels(low: float, high: float) -> Pacing:
+        shares = [low] * 10 + [1.0] * 20 + [high] * 10
+        rows = [(float(t), 5, 100 * shares[max(t - 11, 0)], 1.0) for t in range(1, 51)]
+        return Pacing(pl.DataFrame(rows, schema=["t_s", "flow", "pacing_mbps", "goodput_mbps"], orient="row"))
+
+    around = ((0.66, 1.34, 1), (0.84, 1.16, 1), (0.64, 1.25, 0), (0.86, 1.25, 0), (0.75, 1.36, 0), (0.75, 1.14, 0))
+    for low, high, expected in around:
+        cases = as_published() | {(NEW, "100"): [replace(fair(40), kept=levels(low, high))]}
+        assert held(table2.PART, "kat-11", cases) == [expected]
