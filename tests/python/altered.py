@@ -19,6 +19,7 @@ import polars as pl
 import snapshots
 from dumbbell.papers.model import Judgement
 from dumbbell.papers.part import Part
+from dumbbell.papers.rebbr import curves
 from dumbbell.papers.runs import Run
 
 Measured = TypeVar("Measured")
@@ -28,6 +29,8 @@ Case = tuple[str, ...]
 
 TIMES, A_DIGIT, SHOWN = 120, 3, 2
 """Alterations; how many of them make a digit of what is kept, and how many are kept in words, too."""
+MOST_ROWS = 12
+"""Of a table."""
 FEWER = {"family/states": 60, "family/buffers": 60, "bbr-acd/table2": 24, "zhang/table1": 60, "zhang/table3": 60}
 """Of parts whose claims take long to judge."""
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -184,6 +187,36 @@ def said(part: Part[Measured], measured: Measured, times: int = TIMES, *, gentle
                 words += [f"altered {number}, {one.claim.id}: {one.verdict}{'' if is_note_known else f', {one.note}'}"]
                 words += [f"  {each.choice}: {each.held} of {each.runs}, {each.ours}" for each in one.outcomes]
     return [f"{name}: {''.join(digits(held))}" for name, held in found.items()] + words
+
+
+def of_two_seeds(part: Part[Measured], measured: Measured) -> list[str]:
+    """What the tables and claims of a part say where every run has a second seed, with other numbers."""
+    alteration = Alteration(0)
+    alteration.chances, alteration.figures, alteration.levels = (0.3, 0.2, 0.3, 0.3), 3, False
+    both = doubled(measured, alteration)
+    lines = []
+    for grid in part.tables(both):
+        rows = grid.printed()
+        lines += [f"two seeds, {grid.name}: {' | '.join(row)}" for row in rows[1 :: len(rows) // MOST_ROWS + 1]]
+    for one in judged(part, both):
+        lines += [f"two seeds, {one.claim.id}, {each.choice}: {each.held}, {each.ours}" for each in one.outcomes]
+    return lines
+
+
+def doubled(value: Any, alteration: Alteration, case: Case = ()) -> Any:
+    """The same thing with two runs in the place of each."""
+    if isinstance(value, Mapping):
+        return {key: doubled(one, alteration, (*case, *map(str, keys(key)))) for key, one in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(doubled(one, alteration, case) for one in value))
+    if isinstance(value, list) and value and isinstance(value[0], Run | curves.Run):
+        return [*value, *alteration.of(value, case=case)]
+    if isinstance(value, list | tuple):
+        return type(value)(doubled(one, alteration, case) for one in value)
+    if is_dataclass(value) and not isinstance(value, type | Run | curves.Run):
+        parts = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        return replace(value, **{name: doubled(one, alteration, case) for name, one in parts.items()})
+    return value
 
 
 def digits(held: Sequence[int]) -> list[str]:

@@ -133,9 +133,10 @@ def quick_part(dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert isinstance(printed, dict)
         (report,) = whole
         snapshots.same_as_kept(f"studies/{study}-{part}", snapshots.of_report(report))
-        if claims:
-            times = altered.FEWER.get(f"{study}/{part}", altered.TIMES)
-            snapshots.same_as_kept(f"claims/{study}-{part}", altered.said(*found[0], times))
+        times = altered.FEWER.get(f"{study}/{part}", altered.TIMES) if claims else 0
+        snapshots.same_as_kept(
+            f"claims/{study}-{part}", [*altered.said(*found[0], times), *altered.of_two_seeds(*found[0])]
+        )
         return printed
 
     return call
