@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from conftest import Cli
 from dumbbell import experiment, papers
-from dumbbell.papers import swap
+from dumbbell.papers import outside, swap
 from dumbbell.papers.beside import kernel
 from test_linux import FORBIDDEN
 
@@ -167,6 +168,52 @@ def test_an_algorithm_s_name_means_every_preset_on_it_and_a_preset_s_only_itself
         swap.swapped(points, included, {name: "cubic"})[1][name] for name in ("bbr", "bbr-4-11-no-sampler")
     )
     assert (every, without) == (len(points), len(points) // 3)
+
+
+def test_a_folder_without_the_name_of_a_package_is_no_study(tmp_path: Path) -> None:
+    folder = tmp_path / "3-flows"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    with pytest.raises(papers.StudyError, match="`3-flows` is no name of a Python package"):
+        outside.load(folder)
+
+
+def test_where_an_error_of_a_folder_is_told_by_its_last_line_there(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from . import other\n\n\nother.fail()\n")
+    (folder / "other.py").write_text("import json\n\n\ndef fail():\n    json.loads('{')\n")
+    with pytest.raises(papers.StudyError, match=r"mine: other\.py:5: JSONDecodeError: Expecting"):
+        outside.load(folder)
+    assert outside.told(ValueError("elsewhere"), folder) == "ValueError: elsewhere"
+    assert not [name for name in sys.modules if name.startswith("dumbbell.papers.mine") and name.endswith(".mine")]
+
+
+def test_a_path_is_a_folder_or_a_folder_and_a_part(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert outside.split("jain84") == outside.split("./jain84") == (study, "")
+    assert outside.split("jain84/table1") == (study, "table1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert outside.split("~/jain84") == (study, "")
+    assert outside.split("nobody") is None and outside.split("nobody/table1") is None
+    (tmp_path / "empty").mkdir()
+    for name, said in (
+        ("~/empty", "has no __init__.py"),
+        ("/nobody", "is no folder"),
+        ("./empty", "has no __init__.py"),
+    ):
+        with pytest.raises(papers.StudyError, match=said):
+            outside.split(name)
+    assert [outside.is_own(part) for part in (papers.find("./jain84")[1][0], papers.find("rebbr/fig1")[1][0])] == [
+        True, False
+    ]  # fmt: skip
+
+
+def test_a_study_without_parts_says_so(study: Path) -> None:
+    (study / "__init__.py").write_text("from dumbbell.papers import Study\nSTUDY = Study('a', 'b', 'c', parts=())\n")
+    with pytest.raises(papers.UnknownStudyError, match=r"has no part `x`\n  help: its parts are none"):
+        papers.find("./jain84/x")
 
 
 @pytest.mark.real_time
