@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -555,3 +555,119 @@ def test_bounds_of_cells_with_random_loss() -> None:
     for slow, expected in ((0.49, 1), (0.5, 0)):
         runs = used_of_links({"Cubic": slow, "Reno": 0.4, "BBRv2": 0.5}, 0.9)
         assert held(table4.PART, "zha-36", runs) == expected
+
+
+def of_table3(rates: Mapping[str, Sequence[float]]) -> Runs:
+    """Rates of two flows over a link of one Mbit/s, by algorithm and, in front of it, by case."""
+    known: dict[str, Sequence[float]] = {
+        name: [0.55, 0.42] if name in names.OTHERS else [0.55, 0.4] for name in ALGORITHMS
+    }
+    known |= rates
+    return {
+        (name, case): seeds([table3.RATES[case] * rate for rate in known.get(f"{case} {name}", known[name])], case)[:1]
+        for name in ALGORITHMS
+        for case in table3.CASES
+    }
+
+
+@pytest.mark.parametrize(
+    ("claim", "name", "low", "high"),
+    [("zha-24", "Tsunami", 1.84, 4.36), ("zha-25", "BBR+", 1.26, 1.99), ("zha-26", "BBRv2", 0.0, 1.48),
+     ("zha-28", "Reno", 1.13, 1.41), ("zha-22", "BBR'", 0.0, 1.29), ("zha-22", "BBRPlus", 0.0, 1.29)],
+)  # fmt: skip
+def test_bounds_of_ratios_with_their_margin(claim: str, name: str, low: float, high: float) -> None:
+    fair = {other: [1.0, 1.0] for other in ("BBR'", "BBRPlus") if other != name}
+    bounds = [(1.09 * high, 1), (1.11 * high, 0)]
+    if low:
+        bounds += [(low / 1.09, 1), (low / 1.11, 0)]
+    for value, expected in bounds:
+        assert held(table3.PART, claim, of_table3(fair | {name: [max(value, 1.0), 1.0]})) == expected
+
+
+def test_bounds_of_two_flows_with_different_round_trips() -> None:
+    for second, expected in ((2.21 / 1.09, 1), (2.21 / 1.11, 0), (4.34 * 1.09, 1), (4.34 * 1.11, 0)):
+        assert held(table3.PART, "zha-19", of_table3({"BBR": [1.0, second]})) == expected
+    assert held(table3.PART, "zha-19", of_table3({"BBR": [3.0, 1.0]})) == 0
+    assert [held(table3.PART, "zha-20", of_table3({"7 BBR": [1.0, ratio_]})) for ratio_ in (4.0, 4.01)] == [0, 1]
+    falling = {f"{case} BBR": [1.0, 5.0 - at] for group in table3.GROUPS for at, case in enumerate(group)}
+    assert held(table3.PART, "zha-21", of_table3(falling)) == 1
+    assert held(table3.PART, "zha-21", of_table3(falling | {"9 BBR": [1.0, 4.0]})) == 0
+    assert [held(table3.PART, "zha-27", of_table3({"Reno": [rate, 1.0]})) for rate in (1.0, 1.1)] == [0, 1]
+    for index, expected in ((0.961, 1), (0.959, 0)):
+        off = (1 / index - 1) ** 0.5
+        assert held(table3.PART, "zha-23", of_table3({"BBR'": [1 + off, 1 - off], "BBRPlus": [1.0, 1.0]})) == expected
+    for name, used, expected in (
+        ("BBR", 0.934, 0), ("BBR", 0.936, 1), ("BBR", 0.964, 1), ("BBR", 0.966, 0),
+        ("Cubic", 0.964, 0), ("Cubic", 0.966, 1),
+    ):  # fmt: skip
+        assert held(table3.PART, "zha-29", of_table3({name: [used / 2, used / 2]})) == expected
+
+
+def of_table5(
+    used: dict[str, float], lost: dict[str, float] | None = None, delays: dict[str, float] | None = None
+) -> Runs:
+    """Two flows under every schedule: what they use of the link, lose, and their delays."""
+    t_s = np.arange(1.0, 401.0)
+    capacity = np.array([table5.rate_at(table5.FIRST, t - 0.5) for t in t_s])
+    runs: Runs = {}
+    for at, name in enumerate(table5.ORDER):
+        share = used.get(name, 0.97 if name in names.OTHERS else 0.95)
+        rates = np.vstack([capacity, capacity]) / 2 * share
+        rate = float(capacity.mean()) * share / 2
+        loss = (lost or {}).get(name, 0.02 if name in ("Cubic", "Reno") else 0.005)
+        delay = (delays or {}).get(name, 100.0 + 10 * at)
+        one = run((rate, rate), loss, delay, Trace(t_s, rates, rates), table5.FIRST)
+        runs |= {(name, schedule): [one] for schedule in table5.SCHEDULES}
+    return runs
+
+
+def test_bounds_while_the_rate_changes() -> None:
+    for name, used, expected in (
+        ("BBR", 0.934, 0), ("BBR", 0.936, 1), ("BBR", 0.964, 1), ("BBR", 0.966, 0),
+        ("Reno", 0.954, 0), ("Reno", 0.956, 1), ("Reno", 0.984, 1), ("Reno", 0.986, 0),
+    ):  # fmt: skip
+        assert held(table5.PART, "zha-41", of_table5({name: used})) == expected
+    assert [held(table5.PART, "zha-42", of_table5({"Tsunami": used})) for used in (0.79, 0.81)] == [0, 1]
+    assert [held(table5.PART, "zha-39", of_table5({}, {"BBRv2": lost})) for lost in (0.0099, 0.01)] == [1, 0]
+    assert [held(table5.PART, "zha-40", of_table5({}, {"Reno": lost})) for lost in (0.0051, 0.005)] == [1, 0]
+    delays = [({}, 1), ({"Tsunami": 145.0}, 1), ({"BBRv2": 140.0}, 0), ({"BBR'": 110.0}, 0), ({"Tsunami": 120.0}, 0)]
+    assert [held(table5.PART, "zha-38", of_table5({}, None, of)) for of, _ in delays] == [one for _, one in delays]
+
+
+def of_table1(case: str = "", losses: dict[str, float] | None = None, delays: dict[str, float] | None = None) -> Runs:
+    """Four flows of each algorithm; in a case some lose more, or have other delays."""
+    runs: Runs = {}
+    for at, name in enumerate(("BBR'", "BBRPlus", "BBR", "Tsunami", "BBR+", "BBRv2", "Cubic", "Reno")):
+        for one in (*table1.CASES, table1.CASE_8_OF_THE_CODE):
+            own = case in ("", one)
+            loss = (losses or {}).get(name, 0.01 * at) if own else 0.01 * at
+            delay = (delays or {}).get(name, 100.0 + 10 * at) if own else 100.0 + 10 * at
+            runs[name, one] = [run((1.0,) * 4, loss, delay, case=one)]
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("claim", "case", "losses", "delays", "expected"),
+    [
+        ("zha-01", "1", {"BBR": 0.0674}, {}, 0), ("zha-01", "1", {"BBR": 0.0676}, {}, 1),
+        ("zha-01", "1", {"BBR": 0.1124}, {}, 1), ("zha-01", "1", {"BBR": 0.1126}, {}, 0),
+        ("zha-02", "3", {"BBR": 0.02}, {}, 0), ("zha-02", "3", {"BBR": 0.021}, {}, 1),
+        ("zha-05", "", {}, {}, 1), ("zha-05", "9", {}, {"Reno": 100.0}, 0),
+        ("zha-06", "", {}, {}, 1), ("zha-06", "9", {}, {"BBR": 110.0}, 0), ("zha-06", "9", {}, {"BBR'": 115.0}, 1),
+        ("zha-07", "", {}, {}, 1), ("zha-07", "4", {"BBR": 0.0}, {}, 0),
+        ("zha-08", "4", {"BBRPlus": 0.02}, {}, 1), ("zha-08", "4", {"BBRPlus": 0.021}, {}, 0),
+        ("zha-13", "", {"Tsunami": 0.08}, {}, 1), ("zha-13", "2", {"Tsunami": 0.07}, {}, 0),
+        ("zha-14", "", {}, {}, 1), ("zha-14", "2", {}, {"Tsunami": 120.0}, 0),
+        ("zha-17", "2", {}, {"BBRv2": 119.0}, 1), ("zha-17", "2", {}, {"BBRv2": 120.0}, 0),
+        ("zha-17", "2", {}, {"BBRv2": 100.0}, 0), ("zha-17", "", {}, {"BBRv2": 101.0}, 1),
+        ("zha-18", "", {}, {}, 1), ("zha-18", "2", {}, {"BBRv2": 160.0}, 0), ("zha-18", "2", {}, {"Reno": 150.0}, 0),
+    ],
+)  # fmt: skip
+def test_bounds_of_four_flows(
+    claim: str, case: str, losses: dict[str, float], delays: dict[str, float], expected: int
+) -> None:
+    runs = of_table1(case, losses, delays)
+    if claim == "zha-13" and case:
+        others = of_table1("", {"Tsunami": 0.08})
+        runs = {key: runs[key] if key[1] == case else others[key] for key in runs}
+    assert held(table1.PART, claim, runs) == expected
