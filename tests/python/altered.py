@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 import snapshots
+from described import described
 from dumbbell.papers.model import Judgement
 from dumbbell.papers.part import Part
 from dumbbell.papers.rebbr import curves
@@ -187,6 +188,16 @@ def said(part: Part[Measured], measured: Measured, times: int = TIMES, *, gentle
                 words += [f"altered {number}, {one.claim.id}: {one.verdict}{'' if is_note_known else f', {one.note}'}"]
                 words += [f"  {each.choice}: {each.held} of {each.runs}, {each.ours}" for each in one.outcomes]
     return [f"{name}: {''.join(digits(held))}" for name, held in found.items()] + words
+
+
+def pictures_as_kept(name: str, part: Part[Measured], measured: Measured) -> None:
+    """Fails where the pictures of a part show two seeds differently than they did."""
+    alteration = Alteration(0, gentle=True)
+    alteration.chances = (0.0, 0.1, 0.1, 0.3)
+    lines = []
+    for stem, picture in part.pictures(doubled(measured, alteration)).items():
+        lines += [stem, *(line.rstrip() for line in described(picture))]
+    snapshots.same_as_kept(f"pictures/{name}", lines)
 
 
 def of_two_seeds(part: Part[Measured], measured: Measured) -> list[str]:

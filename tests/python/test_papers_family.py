@@ -159,6 +159,13 @@ def test_the_claims_say_of_other_numbers_what_is_kept() -> None:
     altered.same_as_kept("family-loss-promised", loss.PART, of_loss(knees, 1.0))
 
 
+def test_the_pictures_of_two_seeds_are_what_is_kept() -> None:
+    sizes = {"bbr": 0.1, "bbr2": 0.01, "bbr3": 0.015}
+    altered.pictures_as_kept("family-buffers", buffers.PART, of_buffers(lambda cc, size: sizes.get(cc, 0.001)))
+    altered.pictures_as_kept("family-ecn", ecn.PART, of_ecn(0.4, 4.0, 10.0))
+    altered.pictures_as_kept("family-loss", loss.PART, of_loss({"bbr": 0.2, "bbr2": 0.02, "bbr3": 0.02}, 1.0))
+
+
 def traced(cc: str) -> Trace:
     (single,) = package.sweep(states.PART.experiments[0].file, set={"sweep": {"flows[0].cc": [cc]}, "duration": "12s"})
     return Trace.of(single)

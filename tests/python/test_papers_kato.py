@@ -87,6 +87,15 @@ def test_the_claims_say_of_other_numbers_what_is_kept() -> None:
     altered.same_as_kept("kato-causes-published", causes.PART, cases)
 
 
+def test_the_pictures_of_two_seeds_are_what_is_kept() -> None:
+    altered.pictures_as_kept("kato-table2", table2.PART, with_traces(as_published(), OLD))
+    cases = {case: [split(7) if case == causes.OLD else fair(38)] for case in _product()}
+    altered.pictures_as_kept("kato-causes", causes.PART, cases)
+    altered.pictures_as_kept("kato-windows", windows.PART, {"1 MiB": [split(6)], "2 MiB": [fair(39)]})
+    sizes = {"as in table2": [[split(6)], [run(*[57.4] * 10, *[STARVED] * 6)], [fair(36)], [fair(53)], [fair(56)]]}
+    altered.pictures_as_kept("kato-setups", setups.PART, sizes)
+
+
 def test_a_fair_ns3_40_fails_the_claims_of_unfairness() -> None:
     cases: Cases = {key: [fair(38.5)] for key in as_published()}
     found = {one.claim.id: one.verdict for one in table2.PART.judge(with_traces(cases, NEW))}

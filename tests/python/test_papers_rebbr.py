@@ -93,6 +93,14 @@ def test_the_claims_say_of_other_numbers_what_is_kept() -> None:
     altered.same_as_kept("rebbr-fig6-published", fig6.PART, figure_6(earlier(), 0.0))
 
 
+def test_the_pictures_of_two_seeds_are_what_is_kept() -> None:
+    cases = {case: as_published("fig4", case) for case in ROUND_TRIPS}
+    altered.pictures_as_kept("rebbr-fig2", fig2.PART, figure_2())
+    altered.pictures_as_kept("rebbr-fig3", fig3.PART, figure_3())
+    altered.pictures_as_kept("rebbr-fig4", fig4.PART, figure_4(cases))
+    altered.pictures_as_kept("rebbr-fig6", fig6.PART, figure_6(earlier(), 0.0))
+
+
 def test_equal_rates_everywhere_fail_them() -> None:
     even = curves.Figure(constant({"": as_published("fig2")}, 50.0)[""])
     same = constant({case: as_published("fig4", case) for case in ROUND_TRIPS}, 50.0)

@@ -260,6 +260,10 @@ def test_the_claims_say_of_other_numbers_what_is_kept(part: ModuleType) -> None:
     altered.same_as_kept(f"zhang-{part.PART.name}-published", part.PART, of, 90)
 
 
+def test_the_picture_of_two_seeds_is_what_is_kept() -> None:
+    altered.pictures_as_kept("zhang-table5", table5.PART, {key: runs[:1] for key, runs in published_table5().items()})
+
+
 def test_every_claim_of_the_study_is_judged_once() -> None:
     ids = [claim.id for part in STUDY.parts for claim in part.claims]
     assert sorted(ids) == [f"zha-{number:02}" for number in range(1, 53)]
