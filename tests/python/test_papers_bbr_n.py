@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 import altered
+import snapshots
 from conftest import QuickPart
+from described import described
 from dumbbell import experiment, papers
 from dumbbell.flent.tests import FlentTest
 from dumbbell.flent.tests import test_named as flents
 from dumbbell.flent.trial import document
-from dumbbell.papers.bbr_n import choices, courses, gains, rrul, single, startup, tsq, uploads
+from dumbbell.papers.bbr_n import choices, courses, figures, gains, rrul, single, startup, tsq, uploads
 from dumbbell.papers.bbr_n.growth import Flow
-from dumbbell.papers.bbr_n.measure import DEVICES, FOLDER, NAMES, PUBLISHED_AS, Trial, distance, table_values
+from dumbbell.papers.bbr_n.measure import DEVICES, FOLDER, NAMES, PUBLISHED_AS, VIRTUAL, Trial, distance, table_values
 from dumbbell.papers.runs import Cases, Run
 
 
@@ -320,3 +322,17 @@ def test_bounds_of_courses() -> None:
         assert held(courses.PART, "bbn-18", of(flowing(9.0, 9.0, cwnd), base)) == {expected}
     for every, expected in ((8.9, 0), (9.1, 1), (10.9, 1), (11.1, 0)):
         assert held(courses.PART, "bbn-19", of(flowing(9.0, 9.0, 9.0, every), base)) == {expected}
+
+
+def test_the_pictures_of_two_seeds_are_what_is_kept() -> None:
+    one = {case: runs[:1] for case, runs in of_tables("single").items()}
+    slow: dict[tuple[str, ...], list[Run]] = {(single.SLOW, cc): one[VIRTUAL, cc] for cc in single.SLOWER}
+    altered.pictures_as_kept("bbr-n-single", single.PART, one | slow)
+    many = {case: runs[:1] for case, runs in of_tables("rrul").items()}
+    altered.pictures_as_kept("bbr-n-rrul", rrul.PART, rrul.Measured(many, many))
+    rounds = [float(2**number) for number in range(18)]
+    altered.pictures_as_kept(
+        "bbr-n-startup", startup.PART, startup.Measured(model(), dict.fromkeys(startup.GAINS, rounds), {})
+    )
+    ratios = {f"{name}: {base}": [0.5, 1.0, 1.2, 1.6] for name in ("a", "b") for base in ("c", "d")}
+    snapshots.same_as_kept("pictures/bbr-n-ratios", described(figures.ratios(ratios, ("1", "4", "8", "12"), 1.2)))

@@ -1,13 +1,16 @@
 """Six results of the field: each part from end to end, and the model that one of the papers has."""
 
+from itertools import product
 from typing import Any
 
 import pytest
 
+import snapshots
 from conftest import QuickPart
+from described import described
 from dumbbell import papers
 from dumbbell.papers.family.measure import PAYLOAD
-from dumbbell.papers.field import bbr3, cacm, measure, prague, shades, starvation, ware
+from dumbbell.papers.field import bbr3, cacm, figures, measure, prague, shades, starvation, ware
 from dumbbell.papers.field.ware import model
 from dumbbell.papers.runs import Run
 
@@ -176,3 +179,22 @@ def test_bounds_of_prague() -> None:
         assert [held(prague.PART, claim, behind(queue, part))[0] for part, _ in bounds] == [one for _, one in bounds]
     assert [held(prague.PART, "fld-27", behind("codel", 0.8, part)) for part in (0.69, 0.71)] == [[0, 1], [0, 0]]
     assert prague.queue(shared(0.5, queue="kind=codel target=5ms")) == prague.CODEL
+
+
+def test_the_pictures_of_several_seeds_are_what_is_kept() -> None:
+    lines = {"bbr": [[1.0, 3.0], [4.0], [2.0, 2.5]], "cubic": [[0.5], [0.6, 0.8], [9.0]]}
+    x = (0.1, 1.0, 10.0)
+    drawn = {
+        "curves": figures.curves(
+            x, lines, "loss (%)", "goodput", {"ideal": [3.0, 2.0, 1.0], "half": [1.0] * 3}, (1, 10)
+        ),
+        "shares": figures.shares(
+            {"CUBIC": lines, "Reno": dict(reversed(lines.items()))}, x, (0.5, 0.2), (0.9, 0.5, 0.3)
+        ),
+        "boxes": figures.boxes(lines, ("a", "b", "c"), "queue", "part"),
+        "one": figures.boxes({"bbr": lines["bbr"]}, ("a", "b", "c"), "queue", "part"),
+        "matrix": figures.matrix(
+            {"T": {(one, other): 0.1 * at for at, (one, other) in enumerate(product("abc", "abc"))}}, ("a", "b", "c")
+        ),
+    }
+    snapshots.same_as_kept("pictures/field", [line for name, one in drawn.items() for line in (name, *described(one))])

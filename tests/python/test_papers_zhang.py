@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,7 +14,9 @@ import polars as pl
 import pytest
 
 import altered
+import snapshots
 from conftest import Cli, QuickPart
+from described import described
 from dumbbell import api, experiment, papers
 from dumbbell.papers.data import published
 from dumbbell.papers.runs import jain, ratio
@@ -675,3 +678,10 @@ def test_bounds_of_four_flows(
         others = of_table1("", {"Tsunami": 0.08})
         runs = {key: runs[key] if key[1] == case else others[key] for key in runs}
     assert held(table1.PART, claim, runs) == expected
+
+
+def test_a_picture_by_case_spans_all_seeds() -> None:
+    runs = {key: [*of, replace(of[0], flows=[{**flow, "mean_one_way_delay_ms": 150.0} for flow in of[0].flows])]
+            for key, of in of_table1().items()}  # fmt: skip
+    drawn = figures.by_case(runs, table1.CASES[:3], measure.delay, "delay (ms)", "Title")
+    snapshots.same_as_kept("pictures/zhang-by-case", described(drawn))
