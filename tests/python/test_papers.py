@@ -194,7 +194,7 @@ def test_what_the_claims_of_figures_1_and_5_say_of_other_numbers_is_what_is_kept
     first = fig1.Figure(as_published("fig1"), alternatives())
     altered.same_as_kept("rebbr-fig1-published", fig1.PART, first)
     altered.same_as_kept("rebbr-fig5-published", fig5.PART, figure_5(as_published("fig5")))
-    snapshots.same_as_kept("claims/rebbr-fig1", altered.said(fig1.PART, first))
+    snapshots.same_as_kept("claims/rebbr-fig1-alternatives", altered.said(fig1.PART, first))
 
 
 def test_verdicts_over_a_synthetic_link_say_so() -> None:
