@@ -376,7 +376,7 @@ def counts(part: papers.Part[Any], claim: str, measured: object) -> set[int]:
     return {one.held for one in next(one for one in part.claims if one.id == claim).test(measured)}
 
 
-def tested(scenario: str, bbr: Run, form: Run, other: Run | None = None) -> dict[tuple[str, ...], list[Run]]:
+def on_the_testbed(scenario: str, bbr: Run, form: Run, other: Run | None = None) -> dict[tuple[str, ...], list[Run]]:
     """The testbed with these runs in a scenario, and others in the rest."""
     return {
         (cc, rtt, one): [(bbr if cc == BASE else form) if one == scenario else other or bbr]
@@ -403,7 +403,7 @@ def test_bounds_of_a_form_beside_bbr(
     claim: str, scenario: str, bbr: tuple[int, int], form: tuple[int, int], holds: bool
 ) -> None:
     first, second = (two_senders(meeting(40), *of) for of in (bbr, form))
-    found = counts(table2.PART, claim, tested(scenario, first, second))
+    found = counts(table2.PART, claim, on_the_testbed(scenario, first, second))
     # At each round-trip time, and at all three together.
     assert found == ({1, 3} if holds else {0})
 
@@ -411,16 +411,16 @@ def test_bounds_of_a_form_beside_bbr(
 def test_bounds_of_runs_of_the_testbed() -> None:
     for retransmitted_, expected in ((1, {1, 3}), (2, {0})):
         run = two_senders(meeting(40), 1_000, retransmitted_)
-        assert counts(table2.PART, "acd-01", tested("1", run, run)) == expected
+        assert counts(table2.PART, "acd-01", on_the_testbed("1", run, run)) == expected
     for after, expected in ((29, {0}), (30, {1, 3}), (60, {1, 3}), (61, {0})):
         run = two_senders(meeting(after))
-        assert counts(table2.PART, "acd-03", tested("1", run, run)) == expected
+        assert counts(table2.PART, "acd-03", on_the_testbed("1", run, run)) == expected
     late, soon, never = (two_senders(meeting(after)) for after in (50, 40, 245))
     for claim, scenario in (("acd-06", "2"), ("acd-09", "3"), ("acd-14", "4")):
         for bbr, form, expected in (
             (late, soon, {1, 3}), (late, late, {0}), (never, late, {1, 3}), (never, never, {0}), (soon, never, {0}),
         ):  # fmt: skip
-            assert counts(table2.PART, claim, tested(scenario, bbr, form)) == expected
+            assert counts(table2.PART, claim, on_the_testbed(scenario, bbr, form)) == expected
 
 
 def test_losses_last_where_every_half_minute_has_some() -> None:
