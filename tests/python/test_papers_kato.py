@@ -92,7 +92,7 @@ def test_the_pictures_of_two_seeds_are_what_is_kept() -> None:
     cases = {case: [split(7) if case == causes.OLD else fair(38)] for case in _product()}
     altered.pictures_as_kept("kato-causes", causes.PART, cases)
     altered.pictures_as_kept("kato-windows", windows.PART, {"1 MiB": [split(6)], "2 MiB": [fair(39)]})
-    sizes = {"as in table2": [[split(6)], [run(*[57.4] * 10, *[STARVED] * 6)], [fair(36)], [fair(53)], [fair(56)]]}
+    sizes = {"as in table2": [[split(6)], [run(*[57.4] * 10, *[STARVED] * 6)], [fair(36)], [fair(53)], [split(16)]]}
     altered.pictures_as_kept("kato-setups", setups.PART, sizes)
 
 

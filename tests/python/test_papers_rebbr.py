@@ -341,6 +341,7 @@ def test_bounds_of_figures_5_and_6() -> None:
         assert held(fig5.PART, "reb-20", fig5.Figure({CUBIC: [one]}, 1.0)) == [expected]
     for rate, expected_6 in ((69.3, 0), (69.4, 1), (88.0, 1), (88.1, 0)):
         assert fig6.about_80_percent(flat(rate, at_1=0.0)) == bool(expected_6)
+    assert all(fig6.about_80_percent(flat(rate)) for rate in (0.9 * 77.01, 1.1 * 80.07))
     both = (flat(95.0), flat(100.0), flat(21.0), flat(20.0))
     assert set(fig6.queue_quotients(both)) == {0.95, 1.05}
     assert fig6.fastest([flat(0.0), flat(0.0, at_50=1.0)]) == 1.0
