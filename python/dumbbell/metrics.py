@@ -73,7 +73,7 @@ def trace_capacity_bits(opportunities_ms: ArrayLike, start_s: float, end_s: floa
     def offered_until(time_ms: float) -> float:
         loops, rest = divmod(time_ms, period)
         # The stamp at the period's end belongs to the loop that it ends.
-        return loops * stamps.size + float(np.searchsorted(stamps, rest, side="left"))
+        return loops * stamps.size + float(np.searchsorted(stamps, rest))
 
     return PACKET_BITS * (offered_until(end_s * 1e3) - offered_until(start_s * 1e3))
 
@@ -297,8 +297,8 @@ def sprout_signal(sent_s: ArrayLike, received_s: ArrayLike, at_s: ArrayLike) -> 
     Newest is the latest-sent packet that has arrived by then. NaN before the first arrival.
     """
     sent, received = np.asarray(sent_s, dtype=np.float64), np.asarray(received_s, dtype=np.float64)
-    order = np.argsort(received, kind="stable")
-    newest = np.maximum.accumulate(sent[order]) if sent.size else sent
+    order = np.argsort(received)
+    newest = np.maximum.accumulate(sent[order])
     instants = np.asarray(at_s, dtype=np.float64)
     index = np.searchsorted(received[order], instants, side="right") - 1
     signal = np.full(instants.shape, np.nan)

@@ -59,7 +59,7 @@ class Grid:
             heading = self._headings[index]
             numeric, prose = _is_numeric(heading), _is_prose(heading)
             grid.add_column(
-                _shown(heading),
+                Text(_plain(_shown(heading))),
                 justify="right" if numeric else "left",
                 no_wrap=numeric,
                 overflow="fold",

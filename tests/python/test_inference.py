@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dumbbell import metrics, posthoc
+from dumbbell import inference, metrics, posthoc
 
 HEADACHE = ([24.5, 23.5, 26.4, 27.1, 29.9], [28.4, 34.2, 29.5, 32.2, 30.1], [26.1, 28.3, 24.3, 26.2, 27.8])
 """Minutes until relief of three medicines: the example that SAS publishes for Tukey's test."""
@@ -211,3 +211,209 @@ def test_an_interval_of_a_quantile_is_between_samples_and_as_sure_as_it_says() -
         found = [metrics.quantile_interval(np.exp(generator.normal(size=60)), share) for _ in range(500)]
         missed = sum(not interval.low <= truth <= interval.high for interval in found if interval is not None)
         assert 0 < missed <= 0.05 * 500
+
+
+def test_wilsons_interval_of_three_in_ten() -> None:
+    found = metrics.proportion_interval(3, 10)
+    assert found is not None
+    assert (found.estimate, found.low, found.high, found.n) == pytest.approx((0.3, 0.10779, 0.60322, 10), abs=1e-5)
+    narrower = metrics.proportion_interval(3, 10, confidence=0.8)
+    assert narrower is not None
+    assert (narrower.low, narrower.high) == pytest.approx((0.15380, 0.50263), abs=1e-5)
+    assert metrics.proportion_interval(0, 0) is None
+    once = metrics.proportion_interval(1, 1)
+    assert once is not None
+    assert (once.low, once.high) == pytest.approx((0.20655, 1.0), abs=1e-5)
+
+
+def test_a_mean_has_an_interval_from_two_samples_on() -> None:
+    single = metrics.mean_interval([4.0])
+    assert single is not None
+    assert (single.estimate, single.n, single.sd) == (4.0, 1, None)
+    assert math.isnan(single.low) and math.isnan(single.high)
+    assert not single.has_width
+    # Student's t of one degree of freedom is 12.706 for 95 %, and 1 for 50 %.
+    pair = metrics.mean_interval([1.0, math.nan, 3.0])
+    assert pair is not None
+    assert (pair.estimate, pair.low, pair.high, pair.n) == pytest.approx((2, 2 - 12.7062, 2 + 12.7062, 2), abs=1e-4)
+    assert (pair.half_width, pair.sd) == pytest.approx((12.7062, math.sqrt(2)), abs=1e-4)
+    assert pair.has_width
+    half = metrics.mean_interval([1.0, 3.0], confidence=0.5)
+    assert half is not None
+    assert (half.low, half.high) == pytest.approx((1, 3))
+
+
+def test_a_width_is_more_than_rounding() -> None:
+    assert metrics.Interval(1.0, 1.0, 1.0 + 2e-12, 2).has_width
+    assert not metrics.Interval(1000.0, 1000.0, 1000.0 + 2e-12, 2).has_width
+    assert metrics.Interval(-1.0, -1.0, 0.0, 2).has_width
+    assert not metrics.Interval(-1.0, -1.0, -1.0, 2).has_width
+    assert not metrics.Interval(0.0, 0.0, 0.0, 2).has_width
+
+
+def test_values_are_equal_but_for_rounding_relative_to_their_mean() -> None:
+    assert inference.are_equal(np.array([0.0, 0.0]))
+    assert inference.are_equal(np.array([-5.0, -5.0]))
+    assert inference.are_equal(np.array([1000.0, 1000.0 + 1e-10]))
+    assert not inference.are_equal(np.array([1.0, 1.0 + 1e-10]))
+    assert inference.finite([[1.0, math.inf], [math.nan, 2.0]]).tolist() == [1.0, 2.0]
+
+
+def test_an_effective_size_by_hand() -> None:
+    # Of 1, 1, -1, -1 and so on the products at lags 0 to 4 sum to 20, 1, -18, -1, 16. The first two are 21 together,
+    # the next two less than nothing: the correlation time is 2 * 21 / 20 - 1 = 1.1.
+    assert metrics.effective_size([1, 1, -1, -1] * 5) == pytest.approx(20 / 1.1)
+    # A ramp of four about its mean: products 5, 1.25, -1.5, -2.25.
+    assert metrics.effective_size([1, 2, 3, 4]) == pytest.approx(4 / 1.5)
+    # Of an odd number the last lag is in no pair; 2, 0, 1 gives 2, -1, 0.
+    assert metrics.effective_size([2, 0, 1]) == 3
+    assert metrics.effective_size([5]) == 1
+    assert metrics.effective_size([1, 2]) == 2
+    assert metrics.effective_size([1, 2, math.nan, 3, 4]) == pytest.approx(4 / 1.5)
+
+
+def test_a_bootstrap_interval_says_how_sure_it_is_and_is_drawn_alike_again() -> None:
+    samples = np.arange(30.0)
+    wide = metrics.bootstrap_interval(samples, np.mean, resamples=500)
+    narrow = metrics.bootstrap_interval(samples, np.mean, 0.5, resamples=500)
+    assert wide is not None and narrow is not None
+    # What the normal distribution says of the mean of 30 with a deviation of 8.66: 3.10 and 1.07.
+    assert wide.half_width == pytest.approx(3.1, rel=0.15)
+    assert narrow.half_width == pytest.approx(1.07, rel=0.15)
+    assert (wide.n, wide.estimate, wide.sd) == (30, 14.5, None)
+    assert metrics.bootstrap_interval(samples, np.mean, resamples=500, seed=1) == wide
+    assert metrics.bootstrap_interval(samples, np.mean, resamples=500, seed=2) != wide
+    small = metrics.bootstrap_interval([1.0, 2.0, 4.0, 9.0], np.mean)
+    assert metrics.bootstrap_interval([1.0, 2.0, 4.0, 9.0], np.mean, 0.95, resamples=10_000) == small
+    single = metrics.bootstrap_interval([4.0], np.median)
+    assert single is not None
+    assert (single.estimate, single.n, math.isnan(single.high)) == (4.0, 1, True)
+    equal = metrics.bootstrap_interval([4.0, 4.0], np.median)
+    assert equal == metrics.Interval(4.0, 4.0, 4.0, 2)
+
+
+def test_the_ranks_of_a_quantiles_bounds() -> None:
+    assert inference.quantile_ranks(5, 0.5, 0.025) == (0, 6)
+    assert inference.quantile_ranks(6, 0.5, 0.025) == (1, 6)
+    assert inference.quantile_ranks(9, 0.5, 0.025) == (2, 8)
+    # One of a single sample is wrong every other time.
+    assert inference.quantile_ranks(1, 0.5, 0.5) == (1, 1)
+    (only,) = [metrics.quantile_interval([3.0])]
+    assert only == metrics.Interval(3.0, -math.inf, math.inf, 1)
+    lower = metrics.quantile_interval(range(20), 0.25)
+    assert lower is not None
+    assert (lower.estimate, lower.low, lower.high, lower.n) == (4.75, 1, 9, 20)
+
+
+def test_an_analysis_needs_two_groups_and_something_within_one() -> None:
+    assert metrics.anova([[1, 2, 3]]) is None
+    assert metrics.anova_from_summary([1, 2], [1, 1], [1, 1]) is None
+    smallest = metrics.anova_from_summary([1, 2], [1, 0], [2, 1])
+    assert smallest is not None
+    assert (smallest.df_between, smallest.df_within) == (1, 1)
+    assert (smallest.ss_between, smallest.ss_within) == pytest.approx((2 / 3, 1))
+    assert smallest.f == pytest.approx(2 / 3)
+    # With one degree of freedom each, F is the square of a Cauchy distribution.
+    assert smallest.p == pytest.approx(1 - 2 / math.pi * math.atan(math.sqrt(2 / 3)))
+    assert smallest.critical_f() == pytest.approx(161.448, abs=1e-3)
+    assert smallest.critical_f(0.5) == pytest.approx(1)
+    test = smallest.test()
+    assert (test.name, test.of, test.df, test.p) == ("one-way ANOVA", "means", (1.0, 1.0), smallest.p)
+    assert smallest.test("other").name == "other"
+    missing = metrics.anova([[1, 2, math.nan], [2, 4]])
+    assert missing is not None
+    assert missing.df_within == 2
+
+
+def test_a_difference_is_shown_below_five_percent() -> None:
+    for p, differ in ((0.0499, "means differ"), (0.05, "means not shown to differ")):
+        assert str(metrics.HypothesisTest("a", "means", 1.0, (1.0,), p)) == differ
+    for p, differ in ((0.0499, "differ"), (0.05, "not shown to differ")):
+        assert str(metrics.Pair(0, 1, metrics.Interval(1, 0, 2, 4), p)) == differ
+
+
+def test_tests_of_groups_need_two_of_them_and_samples_in_each() -> None:
+    for test in (metrics.welch_anova, metrics.levene, metrics.kruskal_wallis):
+        assert test([[1.0, 2.0, 4.0]]) is None
+        assert test([[1.0, 2.0, 4.0], []]) is None
+        assert test([]) is None
+    for test in (metrics.welch_anova, metrics.levene):
+        assert test([[1.0, 2.0, 4.0], [3.0]]) is None
+    # One group without a variance is what Levene's test is about; a single sample has a rank.
+    still = metrics.levene([[1.0, 5.0, 9.0, 17.0], [2.0, 2.0, 2.0, 2.0]])
+    assert still is not None
+    assert (still.name, still.of, still.df) == ("Levene's test", "variances", (1.0, 6.0))
+    ranked = metrics.kruskal_wallis([[1.0, 2.0], [3.0]])
+    assert ranked is not None
+    assert (ranked.name, ranked.of, ranked.df) == ("Kruskal-Wallis", "ranks", (1.0,))
+    assert (ranked.statistic, ranked.p) == pytest.approx((1.5, math.erfc(math.sqrt(0.75))))
+    both = metrics.welch_anova([[1.0, 2.0], [2.0, 5.0]])
+    assert both is not None
+    assert (both.name, both.of) == ("Welch's ANOVA", "means")
+
+
+def test_welchs_anova_of_three_groups_by_hand() -> None:
+    # Weights n / variance are 4, 2 and 1 (of 2, 2 and 2 samples), means 1, 2 and 4: the mean of all is 12 / 7.
+    groups = [[mean - d, mean + d] for mean, d in ((1, 0.5), (2, math.sqrt(0.5)), (4, 1))]
+    found = metrics.welch_anova(groups)
+    assert found is not None
+    between = (4 * (5 / 7) ** 2 + 2 * (2 / 7) ** 2 + (16 / 7) ** 2) / 2
+    uncertainty = (3 / 7) ** 2 + (5 / 7) ** 2 + (6 / 7) ** 2
+    assert found.statistic == pytest.approx(between / (1 + 2 / 8 * uncertainty))
+    assert found.df == pytest.approx((2, 8 / (3 * uncertainty)))
+
+
+def test_pairs_of_two_groups_are_welchs_t_test_whatever_the_method() -> None:
+    from scipy import stats
+
+    first, second = UNEQUAL[:2]
+    expected = stats.ttest_ind(first, second, equal_var=False)
+    for method in (metrics.games_howell, metrics.welch_holm):
+        for confidence in (0.95, 0.8):
+            (pair,) = method([first, second], confidence)
+            bounds = expected.confidence_interval(confidence)
+            assert (pair.first, pair.second, pair.difference.n) == (0, 1, 11)
+            assert pair.p == pytest.approx(expected.pvalue, abs=1e-6)
+            assert pair.difference.estimate == pytest.approx(np.mean(first) - np.mean(second))
+            assert (pair.difference.low, pair.difference.high) == pytest.approx((bounds.low, bounds.high), abs=1e-5)
+        assert method([first, second]) == method([first, second], 0.95)
+    (equal,) = metrics.tukey([first, second], 0.8)
+    pooled = stats.ttest_ind(first, second)
+    assert equal.p == pytest.approx(pooled.pvalue, abs=1e-6)
+    assert equal.difference.low == pytest.approx(pooled.confidence_interval(0.8).low, abs=1e-5)
+    assert metrics.tukey(HEADACHE)[0].difference.n == 10
+
+
+def test_pairs_of_three_groups_are_in_order_and_corrected_together() -> None:
+    from scipy import stats
+
+    for method in posthoc.METHODS.values():
+        groups = HEADACHE
+        assert [(pair.first, pair.second) for pair in method(groups)] == [(0, 1), (0, 2), (1, 2)]
+    alone = [stats.ttest_ind(HEADACHE[i], HEADACHE[j], equal_var=False).pvalue for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert [pair.p for pair in metrics.welch_holm(HEADACHE)] == pytest.approx(list(metrics.holm(alone)))
+    for pair in metrics.games_howell(HEADACHE):
+        first, second = (np.array(HEADACHE[number]) for number in (pair.first, pair.second))
+        single = stats.ttest_ind(first, second, equal_var=False)
+        error = math.sqrt(first.var(ddof=1) / 5 + second.var(ddof=1) / 5)
+        df = (5 - 1) * error**4 / ((first.var(ddof=1) / 5) ** 2 + (second.var(ddof=1) / 5) ** 2)
+        assert pair.p == pytest.approx(stats.studentized_range.sf(abs(single.statistic) * math.sqrt(2), 3, df))
+        half = stats.studentized_range.ppf(0.95, 3, df) * error / math.sqrt(2)
+        assert pair.difference.half_width == pytest.approx(half)
+    (_, paired, _) = metrics.paired_holm(HEADACHE)
+    single = stats.ttest_rel(HEADACHE[0], HEADACHE[2])
+    bounds = single.confidence_interval()
+    assert (paired.difference.low, paired.difference.high) == pytest.approx((bounds.low, bounds.high))
+    assert paired.difference.n == 5
+    (narrow,) = metrics.paired_holm([HEADACHE[0], HEADACHE[2]], 0.8)
+    assert narrow.p == pytest.approx(single.pvalue)
+    assert narrow.difference.low == pytest.approx(single.confidence_interval(0.8).low)
+
+
+def test_pairs_that_always_differ_by_the_same_are_left_out() -> None:
+    first = [1.0, 2.0, 4.0]
+    pairs = metrics.paired_holm([first, [value + 1 for value in first], [5.0, 4.0, 2.5]])
+    assert [(pair.first, pair.second) for pair in pairs] == [(0, 2), (1, 2)]
+    for groups in ([[1, 2, 3], [2]], [[1, 2, 3], [2, math.nan]]):
+        with pytest.raises(ValueError, match="group 1 has no variance"):
+            metrics.welch_holm(groups)

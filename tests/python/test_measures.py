@@ -1,0 +1,201 @@
+"""The metrics of results that are written here by hand: from which columns each comes, and where it is left out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+
+from dumbbell import metrics
+from dumbbell.measures import Measure, measures
+from dumbbell.results import Meta, Result, SweepResult
+from dumbbell.tables import Table
+
+FLOW: dict[str, Any] = {
+    "flow": 0, "label": "a", "start_s": 0.0, "goodput_mbps": 6.0, "mean_rtt_ms": 50.0, "base_rtt_ms": 40.0,
+    "sent": 1000, "duplicates": 20, "network_drops": 50, "completion_s": None, "delivered_bytes_total": 1_000_000,
+}  # fmt: skip
+LINK: dict[str, Any] = {"link": 0, "name": "slow", "utilization": 0.75, "capacity_mbps": 10.0}
+
+
+def result(
+    flows: list[dict[str, Any]],
+    rates: list[list[float | None]] | None = None,
+    used: list[float | None] | None = None,
+    links: list[dict[str, Any]] | None = None,
+    step_s: float = 1.0,
+) -> Result:
+    """A run of flows whose goodputs are ``rates`` in bins of a step, over links of which the first is ``used`` so."""
+    series = [
+        {"flow": flow, "t_s": (at + 1) * step_s, "goodput_mbps": rate}
+        for flow, of_flow in enumerate(rates or [])
+        for at, rate in enumerate(of_flow)
+    ]
+    link_series = [{"link": link, "t_s": (at + 1) * step_s, "utilization": value if link == 0 else 0.01}
+                   for at, value in enumerate(used or []) for link in (0, 1)]  # fmt: skip
+    rows = [FLOW | {"flow": number} | flow for number, flow in enumerate(flows)]
+    tables = (rows, series, [LINK] if links is None else links, link_series)
+    frames = [Table(pl.DataFrame(table, infer_schema_length=None)) for table in tables]
+    meta = Meta("1", "e", "", 0, 1, "a" * 64, 20.0, 0.5, 0.6, 10, 1500)
+    return Result(*frames, meta=meta, described="")
+
+
+def found(result: Result, solo: Result | None = None) -> dict[tuple[str, str], float]:
+    return {(measure.of, measure.name): measure.value for measure in measures(result, solo)}
+
+
+def test_a_flow_alone_has_its_own_metrics_and_no_fairness() -> None:
+    values = found(result([{}]))
+    assert values == pytest.approx(
+        {
+            ("run", "goodput"): 6.0,
+            ("run", "utilization"): 0.75,
+            ("0 a", "loss_rate"): 0.05,
+            ("0 a", "spurious_rate"): 0.02,
+            ("0 a", "rtt_inflation"): 1.25,
+            ("0 a", "utility"): math.log(6) - math.log(50),
+            ("0 a", "normalized_power"): 0.6 / 1.25,
+        }
+    )
+
+
+def test_units_and_meanings_are_told() -> None:
+    by_name = {measure.name: measure for measure in measures(result([{}]))}
+    assert by_name["goodput"].unit == "Mbit/s"
+    assert by_name["utilization"].unit == ""
+    assert "slow" in by_name["utilization"].meaning
+    assert isinstance(by_name["goodput"], Measure)
+
+
+def test_what_did_not_happen_has_no_metrics() -> None:
+    nothing = {"goodput_mbps": None, "sent": 0, "mean_rtt_ms": None}
+    assert found(result([nothing], links=[])) == {("run", "goodput"): 0.0}
+    without_base = found(result([{"base_rtt_ms": 0.0}]))
+    assert ("0 a", "rtt_inflation") not in without_base and ("0 a", "loss_rate") in without_base
+    once = found(result([{"sent": 1, "network_drops": 1, "duplicates": 0}]))
+    assert (once["0 a", "loss_rate"], once["0 a", "spurious_rate"]) == (1.0, 0.0)
+
+
+def test_a_transfer_that_is_complete_has_a_slowdown() -> None:
+    values = found(result([{"completion_s": 1.68}]))
+    # A megabyte at 10 Mbit/s takes 0.8 s, and 40 ms more.
+    assert values["0 a", "fct_slowdown"] == pytest.approx(2.0)
+    unlimited = found(result([{"completion_s": 1.68}], links=[LINK | {"capacity_mbps": None}]))
+    assert not {("0 a", "fct_slowdown"), ("0 a", "normalized_power")} & unlimited.keys()
+    assert ("0 a", "utility") in unlimited
+
+
+def test_the_busiest_link_tells_of_utilisation_and_the_slowest_of_capacity() -> None:
+    links = [
+        LINK, LINK | {"link": 1, "name": "fast", "utilization": 0.8, "capacity_mbps": 20.0},
+        LINK | {"link": 2, "name": "free", "utilization": None, "capacity_mbps": None},
+    ]  # fmt: skip
+    values = measures(result([{}], links=links))
+    (busiest,) = [measure for measure in values if measure.name == "utilization"]
+    assert (busiest.of, busiest.value) == ("run", 0.8)
+    assert "fast" in busiest.meaning
+    assert found(result([{}], links=links))["0 a", "normalized_power"] == pytest.approx(0.6 / 1.25)
+
+
+def test_two_flows_have_fairness_and_shares() -> None:
+    values = found(result([{}, {"label": "b", "goodput_mbps": 2.0, "base_rtt_ms": 80.0}]))
+    assert values["run", "goodput"] == 8.0
+    assert values["run", "jain"] == pytest.approx(64 / 80)
+    assert values["run", "max_min_ratio"] == 3.0
+    assert values["run", "rtt_fairness_exponent"] == pytest.approx(math.log(3) / math.log(2))
+    assert (values["0 a", "share"], values["1 b", "share"]) == (0.75, 0.25)
+    assert not {("run", "short_term_jain"), ("run", "convergence_time")} & values.keys(), "there are no series"
+    starved = found(result([{}, {"label": "b", "goodput_mbps": None}]))
+    assert ("run", "max_min_ratio") not in starved, "which is infinite"
+
+
+LATE = {"label": "b", "start_s": 4.0}
+
+
+def test_a_newcomer_converges_to_what_the_end_of_the_series_has() -> None:
+    # The last fifth has 10 together, so that 5 is fair: 4.5 is near enough from the bin at 8 s on, 4 earlier.
+    first: list[float | None] = [10.0] * 4 + [8.0] * 2 + [5.5] * 14
+    second: list[float | None] = [None] * 4 + [2.0] * 2 + [4.0] * 2 + [4.5] * 12
+    values = found(result([{}, LATE], [first, second]))
+    assert values["run", "convergence_time"] == pytest.approx(2.0)
+    assert values["1 b", "newcomer_time"] == pytest.approx(2.0)
+    assert ("0 a", "newcomer_time") not in values
+    together = found(result([{}, LATE | {"start_s": 0.0}], [first, second]))
+    assert not [key for key in together if key[1] == "newcomer_time"], "neither came later"
+    # Both are held to half of what all have in the last four of twenty bins, not in the last five.
+    rich = [*first[:15], 50.0, *first[16:]]
+    assert found(result([{}, LATE], [rich, second]))["1 b", "newcomer_time"] == pytest.approx(2.0)
+    poorer = [*first[:16], 50.0, *first[17:]]
+    assert ("1 b", "newcomer_time") not in found(result([{}, LATE], [poorer, second]))
+
+
+def test_fairness_over_a_short_term_is_over_ten_of_the_longest_round_trips() -> None:
+    # Flows that alternate every two bins are fair over four of them, and not over two.
+    alternating: list[list[float | None]] = [[4.0, 4.0, 0.0, 0.0] * 10, [0.0, 0.0, 4.0, 4.0] * 10]
+    for rtt_ms, jain in ((40.0, 1.0), (20.0, 0.5), (1.0, 0.5)):
+        flows = [{"base_rtt_ms": 1.0}, {"label": "b", "base_rtt_ms": rtt_ms}]
+        values = found(result(flows, alternating, step_s=0.1))
+        assert values["run", "short_term_jain"] == pytest.approx(jain)
+
+
+def test_a_series_tells_how_even_a_flow_is_and_how_it_oscillates() -> None:
+    wave: list[float | None] = [6.0, 2.0, None, 2.0] * 10
+    values = found(result([{}], [wave], step_s=0.5))
+    assert values["0 a", "oscillation_period"] == pytest.approx(2.0)
+    # Windows of a second are pairs of bins, with means of 4 and 1.
+    assert values["0 a", "smoothness"] == pytest.approx(metrics.coefficient_of_variation([4.0, 1.0] * 10))
+    assert not {("0 a", "smoothness"), ("0 a", "share")} & found(result([{}], [[6.0]])).keys(), "one bin is no series"
+    two = found(result([{}], [[6.0, 2.0]]))
+    assert two["0 a", "smoothness"] == pytest.approx(metrics.coefficient_of_variation([6.0, 2.0]))
+    # Each flow has its own series; one that was never sampled had nothing.
+    both = found(result([{}, {"label": "b"}, {"label": "c"}], [[4.0] * 40, wave], step_s=0.5))
+    assert both["0 a", "smoothness"] == 0.0
+    assert both["1 b", "oscillation_period"] == pytest.approx(2.0)
+    assert ("2 c", "smoothness") not in both
+
+
+def test_a_link_starts_up_from_the_first_flow_on_and_is_in_equilibrium_once_flows_are_even() -> None:
+    used: list[float | None] = [None, 0.0, 0.5, 0.8, *[1.0] * 26]
+    flows = [{"start_s": 2.5}, {"label": "b", "start_s": 1.0}]
+    rates: list[list[float | None]] = [[9.0] * 7 + [5.0] * 23, [1.0] * 7 + [5.0] * 23]
+    values = found(result(flows, rates, used, [LINK, LINK | {"link": 1, "utilization": 0.1}]))
+    assert values["run", "startup_time"] == pytest.approx(3.0)
+    assert values["run", "equilibrium_time"] == pytest.approx(7.0)
+    alone = found(result(flows[:1], rates[:1], used))
+    assert alone["run", "startup_time"] == pytest.approx(1.5)
+    assert ("run", "equilibrium_time") not in alone
+    shorter = found(result(flows, [row[:-1] for row in rates], used))
+    assert ("run", "startup_time") in shorter and ("run", "equilibrium_time") not in shorter
+    without_series = found(result(flows, None, used))
+    assert ("run", "startup_time") in without_series and ("run", "equilibrium_time") not in without_series
+    assert ("run", "startup_time") not in found(result(flows, rates))
+
+
+def test_harm_is_done_to_flows_of_the_same_name() -> None:
+    alone = result([{"label": "b", "goodput_mbps": 8.0, "mean_rtt_ms": 40.0}])
+    values = found(result([{}, {"label": "b", "goodput_mbps": 6.0, "mean_rtt_ms": 50.0}]), alone)
+    assert values["1 b", "harm_goodput"] == pytest.approx(0.25)
+    assert values["1 b", "harm_rtt"] == pytest.approx(0.2)
+    assert ("0 a", "harm_goodput") not in values
+    for before, after in ((None, 50.0), (50.0, None)):
+        timeless = found(result([{"mean_rtt_ms": after}]), result([{"mean_rtt_ms": before}]))
+        assert ("0 a", "harm_goodput") in timeless and ("0 a", "harm_rtt") not in timeless
+
+
+def swept(axis: str, values: list[str], goodputs: list[float]) -> SweepResult:
+    rows = [
+        {"label": "a", axis: value, "goodput_mbps": goodput} for value, goodput in zip(values, goodputs, strict=True)
+    ]
+    rows += [row | {"label": "b", "goodput_mbps": 10.0} for row in rows]
+    metas = [Meta("1", "e", "", 0, 1, "a" * 64, 2.0, 0.5, 0.6, 10, 15, settings={axis: value}) for value in values]
+    return SweepResult(Table(pl.DataFrame(rows)), Table(pl.DataFrame()), metas)
+
+
+def test_the_loss_that_halves_is_one_of_means_over_repetitions_in_percent_or_parts() -> None:
+    for losses in (["0%", "0%", "1%", "2%"], ["0", "0", "0.01", "0.02"]):
+        (measure,) = measures(swept("path.loss", losses, [8.0, 12.0, 8.0, 2.0]))
+        assert (measure.of, measure.name, measure.unit) == ("a", "half_throughput_loss", "")
+        assert measure.value == pytest.approx(0.015)
+    assert measures(swept("path.rtt", ["1ms", "2ms"], [8.0, 2.0])) == []
