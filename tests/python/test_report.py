@@ -279,6 +279,24 @@ def test_tables_of_a_sweep_of_what_is_no_lasting_flow() -> None:
     ]  # fmt: skip
 
 
+def test_streams_of_a_sweep_are_told_apart_by_its_settings() -> None:
+    flows = rows_of(FLOW | STREAMS, "0%", "1%", messages=[1400, 1500, 1600, 1700])
+    grid, count = report.others_of_sweep(sweep(flows, points("0%", "1%")))["Streams"]
+    assert count == 2
+    head, *rows = cells(grid)
+    assert head[:3] == ["loss", "streams", "messages"]
+    assert [row[:3] for row in rows] == [["0%", "first", "1,450"], ["1%", "first", "1,650"]]
+
+
+def test_a_setting_that_some_points_do_not_have_and_a_metric_that_no_run_has_are_dashes() -> None:
+    metas = [meta(repeat=number, settings=settings, content_hash=f"{number:064x}") for number, settings in
+             enumerate([{"path.loss": "1%"}, {}])]  # fmt: skip
+    flows = [FLOW | {"point": 0, "path.loss": "1%", "goodput_mbps": None}, FLOW | {"point": 1, "path.loss": None}]
+    grid, count = report.sweep_grid(sweep(flows, metas))
+    assert count == 2
+    assert [[row[0], row[2]] for row in cells(grid)[1:]] == [["1%", "-"], ["-", "9.5"]]
+
+
 def test_a_sweep_of_lasting_flows_has_no_other_tables() -> None:
     traffic = rows_of(SOURCE | {"rounds_total": 0}, "0%")
     assert report.others_of_sweep(sweep(rows_of(FLOW, "0%"), points("0%"), traffic=traffic)) == {}
@@ -367,16 +385,18 @@ def test_long_tables_end_after_forty_rows_and_say_so(capsys: pytest.CaptureFixtu
         for grid in (report.flows_grid(many), report.links_grid(many), report.datagrams_grid(many), sources, streams,
                      report.pages_grid(many), report.rounds_grid(many)):  # fmt: skip
             assert [row[0] for row in cells(grid)[1:]] == [f"row{number}" for number in range(40)]
-        report.result(run(numbered))
-        assert (more in capsys.readouterr().out) == said
-        assert ("... and 1 more rows" in report.html(run(numbered))) == said
+        for shown in (report.result, lambda of: print(report.html(of))):
+            shown(run(numbered))
+            out = capsys.readouterr().out
+            assert ("... and 1 more rows" in out) == ("more rows" in out) == said
         losses = [f"{number}%" for number in range(count)]
         swept = sweep([FLOW | {"point": at, "path.loss": loss} for at, loss in enumerate(losses)],
                       points(*losses, repeats=1))  # fmt: skip
         grid, rows = report.sweep_grid(swept)
         assert (len(cells(grid)) - 1, rows) == (40, count)
         report.result(swept)
-        assert (more in capsys.readouterr().out) == said
+        out = capsys.readouterr().out
+        assert (more in out) == ("more rows" in out) == said
         assert ("<p>... and 1 more rows</p>" in report.html(swept)) == said
 
 

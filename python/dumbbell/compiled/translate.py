@@ -58,7 +58,8 @@ class Translator:
             raise Refused(f"`{function.__qualname__}` calls itself")
         if function not in self._names:
             self._open.append(function)
-            rewritten = _Function(self, function, is_method).rewritten(f"_db_{len(self._names)}_{function.__name__}")
+            number = len(self._names) + len(self._open) - 1
+            rewritten = _Function(self, function, is_method).rewritten(f"_db_{number}_{function.__name__}")
             self._open.pop()
             self._names[function] = rewritten.name
             self.made.functions[rewritten.name] = rewritten
