@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from dumbbell import flent
 from dumbbell.application import app
-from dumbbell.flent import inspection
+from dumbbell.flent import files, inspection, trial
+from dumbbell.flent.data import average, fairness, total
 from dumbbell.plots.flent import overlay
 from dumbbell.storage import OutputError
 from load import PATIENCE_S
@@ -320,3 +325,401 @@ def test_files_without_transfers_are_drawn_too() -> None:
 def test_wrong_arguments_are_explained(arguments: list[str], message: str) -> None:
     done = CliRunner().invoke(app, ["flent", *arguments])
     assert done.exit_code != 0 and message in f"{done.output} {done.exception}"
+
+
+# -- what tests are ---------------------------------------------------------------------------------------------------
+
+
+def flows_of(name: str, streams: int | None = None, **others: Any) -> list[dict[str, Any]]:
+    flows = trial.document(flent.test_named(name, streams), {"rate": "1mbit", "rtt": "10ms"}, **others)["flows"]
+    assert isinstance(flows, list)
+    return flows
+
+
+def test_a_test_is_an_experiment_with_silence_before_and_after_it() -> None:
+    document = trial.document(
+        flent.test_named("tcp_bidirectional"), {"rate": "1mbit", "rtt": "10ms"}, cc="bbr", download_cc="reno",
+        timing=flent.Timing(length=4.5, delay=1.5, step=0.25),
+    )  # fmt: skip
+    assert document == {
+        "duration": "7.5s", "warmup": "1.5s", "cooldown": "1.5s", "record": {"interval": "0.25s"},
+        "path": {"rate": "1mbit", "rtt": "10ms", "reverse": "symmetric"},
+        "flows": [
+            {"label": "TCP download", "cc": "reno", "direction": "down", "start": "1.5s", "stop": "6s"},
+            {"label": "TCP upload", "cc": "bbr", "direction": "up", "start": "1.5s", "stop": "6s"},
+            {"label": "Ping (ms) ICMP",
+             "transport": {"profile": "probe", "mss": 64, "probe": {"interval": "0.25s"}}},
+        ],
+    }  # fmt: skip
+    usual = trial.document(flent.test_named("tcp_bidirectional"), {"wifi": {}, "rtt": "10ms"})
+    assert usual["path"] == {"wifi": {}, "rtt": "10ms"}
+    assert (usual["duration"], usual["warmup"], usual["record"]) == ("70s", "5s", {"interval": "0.2s"})
+    assert [flow.get("cc") for flow in usual["flows"]] == ["cubic", "cubic", None]
+    assert [flow.get("cc") for flow in flows_of("tcp_bidirectional", cc="bbr")] == ["bbr", "bbr", None]
+    one_way = trial.document(flent.test_named("tcp_1up"), {"rate": "1mbit", "rtt": "10ms", "reverse": "unlimited"})
+    assert one_way["path"]["reverse"] == "unlimited"
+
+
+def test_hosts_are_at_different_distances_of_which_the_path_has_the_shortest() -> None:
+    test = flent.test_named("rtt_fair")
+    document = trial.document(test, {"rate": "1mbit"})
+    assert document["path"]["rtt"] == "20ms"
+    far = ["20ms", "50ms", "100ms", "200ms"]
+    assert [flow["rtt"] for flow in document["flows"]] == far * 3
+    given = trial.document(test, {"rate": "1mbit"}, rtts=["100ms", "9ms", "1s", "20ms"])
+    assert given["path"]["rtt"] == "9ms"
+    assert [flow["rtt"] for flow in given["flows"][:4]] == ["100ms", "9ms", "1s", "20ms"]
+    assert not any("rtt" in flow for flow in flows_of("rrul"))
+    with pytest.raises(ValueError, match="tcp_1up has one host"):
+        flows_of("tcp_1up", rtts=["10ms"])
+    with pytest.raises(ValueError, match="rtt_fair has 4 hosts, but 3 round-trip times are given"):
+        trial.document(test, {"rate": "1mbit"}, rtts=["1ms"] * 3)
+
+
+def streams_of(name: str) -> list[tuple[str, str, str | None, int]]:
+    return [(one.name, one.direction, one.dscp, one.host) for one in flent.test_named(name).streams]
+
+
+def probes_of(name: str) -> list[tuple[str, str | None, int]]:
+    return [(one.name, one.dscp, one.host) for one in flent.test_named(name).probes]
+
+
+def test_rrul_has_four_classes_both_ways_and_four_pings() -> None:
+    marks = [("BE", "cs0"), ("BK", "cs1"), ("CS5", "cs5"), ("EF", "ef")]
+    ways = [("upload", "up"), ("download", "down")]
+    assert streams_of("rrul") == [(f"TCP {word} {label}", way, dscp, 0) for word, way in ways for label, dscp in marks]
+    assert probes_of("rrul") == [
+        ("Ping (ms) UDP EF", "ef", 0), ("Ping (ms) UDP BK", "cs1", 0), ("Ping (ms) UDP BE", "cs0", 0),
+        ("Ping (ms) ICMP", None, 0),
+    ]  # fmt: skip
+    assert streams_of("rrul_be") == [
+        (f"TCP {word} {label}", way, "cs0", 0) for word, way in ways for label in ("BE", "BE2", "BE3", "BE4")
+    ]
+    assert probes_of("rrul_be") == [
+        *((f"Ping (ms) UDP BE{number}", "cs0", 0) for number in (1, 2, 3)), ("Ping (ms) ICMP", None, 0)
+    ]  # fmt: skip
+    test = flent.test_named("rrul")
+    uploads, downloads = ([one[0] for one in streams_of("rrul") if one[1] == way] for _, way in ways)
+    assert [(one.name, one.kind, list(one.of)) for one in test.derived] == [
+        ("TCP upload avg", "average", uploads), ("TCP upload sum", "sum", uploads),
+        ("TCP download avg", "average", downloads), ("TCP download sum", "sum", downloads),
+        ("TCP totals", "sum", [*uploads, *downloads]),
+        ("Ping (ms) avg", "average", [one[0] for one in probes_of("rrul")]),
+    ]  # fmt: skip
+    assert [flow.get("dscp") for flow in flows_of("rrul")][-4:] == ["ef", "cs1", "cs0", None]
+
+
+def test_rtt_fair_has_an_upload_a_download_and_a_ping_with_each_host() -> None:
+    labels = [("BE1", "cs0"), ("BE2", "cs0"), ("BK1", "cs1"), ("BK2", "cs1")]
+    for name, classes in (("rtt_fair", labels), ("rtt_fair4be", [(f"BE{host}", "cs0") for host in range(1, 5)])):
+        assert streams_of(name) == [
+            (f"TCP {word} {label} host{host + 1}", way, dscp, host)
+            for word, way in (("upload", "up"), ("download", "down"))
+            for host, (label, dscp) in enumerate(classes)
+        ]
+        assert probes_of(name) == [(f"Ping (ms) ICMP{host + 1} host{host + 1}", None, host) for host in range(4)]
+    test = flent.test_named("rtt_fair")
+    uploads, downloads = ([one.name for one in test.streams if one.direction == way] for way in ("up", "down"))
+    assert [(one.name, one.kind, list(one.of)) for one in test.derived] == [
+        *((f"TCP {word} {end}", kind, of) for word, of in (("upload", uploads), ("download", downloads))
+          for end, kind in (("avg", "average"), ("sum", "sum"), ("fairness", "fairness"))),
+        ("Ping (ms) avg", "average", [one.name for one in test.probes]),
+    ]  # fmt: skip
+    assert test.hosts == 4
+
+
+def test_tests_of_one_kind_have_as_many_streams_as_their_name_or_somebody_says() -> None:
+    for count in (2, 4, 6, 8, 12):
+        assert streams_of(f"tcp_{count}up") == [(f"TCP upload::{n}", "up", None, 0) for n in range(1, count + 1)]
+    down = flent.test_named("tcp_ndown", 3)
+    names = tuple(f"TCP download::{number}" for number in (1, 2, 3))
+    assert tuple(one.name for one in down.streams) == names
+    assert [(one.name, one.kind, one.of) for one in down.derived] == [
+        ("TCP download avg", "average", names), ("TCP download sum", "sum", names),
+        ("TCP download fairness", "fairness", names),
+    ]  # fmt: skip
+    assert (down.name, down.about, down.hosts) == ("tcp_ndown", "3 TCP downloads and a ping", 1)
+    assert len(flent.test_named("tcp_nup").streams) == len(flent.test_named("tcp_nup", 1).streams) == 1
+    assert streams_of("tcp_upload") == streams_of("tcp_1up") == [("TCP upload", "up", None, 0)]
+    assert streams_of("tcp_download") == streams_of("tcp_1down") == [("TCP download", "down", None, 0)]
+    assert probes_of("tcp_1up") == [("Ping (ms) ICMP", None, 0)]
+    assert flent.test_named("rrul").name == "rrul"
+    with pytest.raises(ValueError, match="0 streams: a test needs at least one"):
+        flent.test_named("tcp_nup", 0)
+    with pytest.raises(ValueError, match="as many streams as it has"):
+        flent.test_named("tcp_2up", 2)
+    with pytest.raises(
+        ValueError, match="there is no test 'x'; choose from rrul, rrul_be, rtt_fair, rtt_fair4be, tcp_"
+    ):
+        flent.test_named("x")
+
+
+# -- series -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_computed_of_streams_is_of_those_that_have_a_value() -> None:
+    columns: list[list[float | None]] = [[1.0, None, None, 0.0], [3.0, 5.0, None, 0.0]]
+    assert average(columns) == [2.0, 5.0, None, 0.0]
+    assert total(columns) == [4.0, 5.0, None, 0.0]
+    assert fairness(columns) == [pytest.approx(0.8), pytest.approx(1.0), None, None]
+
+
+def test_samples_of_a_run_are_values_at_their_steps() -> None:
+    rows = [
+        {"flow": flow, "t_s": at, "goodput_mbps": 10.0 * flow + at, "rtt_ms": 100.0 + at}
+        for flow in (0, 1, 2) for at in (0.0, 0.5, 1.0, 1.5, 2.1, 2.5, 3.0, 3.5, 4.5)
+    ]  # fmt: skip
+    rows += [{"flow": 0, "t_s": 2.0, "goodput_mbps": None, "rtt_ms": None}]
+    result: Any = SimpleNamespace(series=SimpleNamespace(to_polars=lambda: pl.DataFrame(rows)))
+    timing = flent.Timing(length=2.0, delay=1.0, step=0.5)
+    test = flent.test_named("tcp_2up")
+    data = trial.of_result(test, result, timing, "mine")
+    assert (data.name, data.title) == ("tcp_2up", "mine")
+    assert data.x_values == [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]
+    # Streams end with the load, pings with the test; what lies before the first step is left out.
+    assert data.results["TCP upload::1"] == [0.5, 1.0, 1.5, 2.1, 2.5, 3.0, None, None]
+    assert data.results["TCP upload::2"] == [10.5, 11.0, 11.5, 12.1, 12.5, 13.0, None, None]
+    assert data.results["Ping (ms) ICMP"] == [100.5, 101.0, 101.5, 102.1, 102.5, 103.0, 103.5, None]
+    assert data.results["TCP upload sum"] == pytest.approx([11.0, 12.0, 13.0, 14.2, 15.0, 16.0, None, None])
+    assert data.metadata == {
+        "NAME": "tcp_2up", "TITLE": "mine", "LENGTH": 2.0, "TOTAL_LENGTH": 4.0, "STEP_SIZE": 0.5,
+    }  # fmt: skip
+    assert trial._on_grid([(0.2, 1 / 3), (0.9, 1.0)], 3, 0.2, 0.4) == [0.333333, None, None]
+    assert trial._on_grid([(0.49, 2.0), (0.51, 3.0)], 3, 0.2, 0.4) == [None, 2.0, None]
+
+
+def test_a_title_is_the_algorithm_where_there_is_none() -> None:
+    short = {"timing": flent.Timing(length=0.4, delay=0.2)}
+    plain = flent.run(flent.test_named("tcp_1up"), PATH, cc="bbr", **short)  # type: ignore[arg-type]
+    assert plain.title == "bbr"
+    titled = flent.run(flent.test_named("tcp_1up"), PATH, title="mine", **short)  # type: ignore[arg-type]
+    assert titled.title == "mine"
+
+
+def test_a_delay_is_half_of_what_is_longer_than_the_load() -> None:
+    def delay(**metadata: object) -> float:
+        return flent.FlentData("a", "", [1.0, 8.0], {}, dict(metadata)).delay
+
+    assert delay(LENGTH=4, TOTAL_LENGTH=10) == 3.0
+    assert delay(LENGTH=4) == 2.0, "the last value is the end"
+    assert delay(TOTAL_LENGTH=10) == delay(LENGTH=0, TOTAL_LENGTH=10) == delay(LENGTH=20, TOTAL_LENGTH=10) == 0.0
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_says_what_flent_wants_to_know(tmp_path: Path) -> None:
+    series: dict[str, list[float | None]] = {"Ping (ms) ICMP": [1.5, None], "TCP upload": [None, 2.5]}
+    data = flent.FlentData("tcp_1up", "mine", [0.2, 0.4], series, {"LENGTH": 1, "NAME": "other", "NOTE": "x"})
+    file = flent.write(data, tmp_path / "up.flent.gz")
+    content = file.read_bytes()
+    assert content[4:8] == bytes(4), "no time of day is in the file"
+    written = json.loads(gzip.decompress(content))
+    version = written["metadata"].pop("FLENT_VERSION")
+    assert version.startswith("dumbbell 0.")
+    assert list(written) == sorted(written)
+    assert written == {
+        "version": 4,
+        "x_values": [0.2, 0.4],
+        "results": series,
+        "raw_values": {"Ping (ms) ICMP": [{"t": 0.2, "val": 1.5}], "TCP upload": [{"t": 0.4, "val": 2.5}]},
+        "metadata": {
+            "DATA_FILENAME": "up.flent.gz", "FAILED_RUNNERS": 0, "HOST": "simulated", "HOSTS": ["simulated"],
+            "IP_VERSION": 4, "LOCAL_HOST": "dumbbell", "NOTE": "x", "LENGTH": 1, "NAME": "tcp_1up", "TITLE": "mine",
+            "SERIES_META": {"Ping (ms) ICMP": {"UNITS": "ms", "IDX": 0}, "TCP upload": {"UNITS": "Mbits/s", "IDX": 1}},
+            "T0": "2000-01-01T00:00:00.000000Z", "TIME": "2000-01-01T00:00:00.000000Z", "TEST_PARAMETERS": {},
+        },
+    }  # fmt: skip
+    assert flent.write(data, file) == file, "a file of ours is replaced"
+
+
+def parsed(folder: Path, content: object, name: str = "x.flent.gz") -> flent.FlentData:
+    path = folder / name
+    packed = json.dumps(content).encode()
+    path.write_bytes(bz2.compress(packed) if path.suffix in (".bz2", ".flnt") else gzip.compress(packed))
+    return flent.read(path)
+
+
+def test_a_file_without_a_name_has_that_of_its_place_and_holes_are_none(tmp_path: Path) -> None:
+    content = {"metadata": {}, "x_values": [1, 2.5], "results": {"a": [float("nan"), 3], "b": [None, float("inf")]}}
+    for name in ("x.flent.gz", "x.flnt", "x.flent.bz2"):
+        data = parsed(tmp_path, content, name)
+        assert (data.name, data.title, data.x_values) == (name, "", [1.0, 2.5])
+        assert data.results == {"a": [None, 3.0], "b": [None, None]}
+    named = parsed(tmp_path, content | {"metadata": {"NAME": "n", "TITLE": "t", "LENGTH": None, "TOTAL_LENGTH": 3}})
+    assert (named.name, named.title) == ("n", "t")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"metadata": []}, "it has no `metadata`, `x_values` or `results`"),
+        ({"x_values": {}}, "it has no `metadata`, `x_values` or `results`"),
+        ({"results": []}, "it has no `metadata`, `x_values` or `results`"),
+        ({"x_values": [], "results": {}}, "`x_values` are not all numbers"),
+        ({"x_values": [1, None]}, "`x_values` are not all numbers"),
+        ({"x_values": [1, "a"]}, "`x_values` holds 'a', which is no number"),
+        ({"results": {"a": [1, True]}}, "`a` holds True, which is no number"),
+        ({"results": {"a": 3}}, "`a` is no list"),
+        ({"results": {"a": [1]}}, "the series `a` has 1 values for 2 times"),
+        ({"metadata": {"TOTAL_LENGTH": "x"}}, "`TOTAL_LENGTH` holds 'x'"),
+        ({"metadata": {"LENGTH": True}}, "`LENGTH` holds True"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(change: dict[str, object], said: str, tmp_path: Path) -> None:
+    good: dict[str, object] = {"metadata": {}, "x_values": [1, 2], "results": {"a": [1, 2]}}
+    assert parsed(tmp_path, good).results == {"a": [1.0, 2.0]}
+    with pytest.raises(flent.FlentFileError) as error:
+        parsed(tmp_path, good | change)
+    assert said in str(error.value) and "x.flent.gz" in str(error.value)
+
+
+def test_names_of_files_of_flent_are_known() -> None:
+    for name, is_flents in (
+        ("a.flent.gz", True),
+        ("a.flent", True),
+        ("a.flnt", True),
+        ("a.gz", False),
+        ("flent", False),
+    ):
+        assert flent.is_named_so(name) == flent.is_named_so(Path(name)) == is_flents
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = {"metadata": {}, "x_values": [1], "results": {"a": [1]}}
+    size = len(json.dumps(content))
+    monkeypatch.setattr(files, "MAX_BYTES", size)
+    assert parsed(tmp_path, content)
+    monkeypatch.setattr(files, "MAX_BYTES", size - 1)
+    with pytest.raises(flent.FlentFileError, match="more than"):
+        parsed(tmp_path, content)
+    monkeypatch.setattr(files, "MAX_BYTES", size)
+    # Three braces open, two brackets, and three commas.
+    monkeypatch.setattr(files, "MAX_ITEMS", 7)
+    assert parsed(tmp_path, content)
+    monkeypatch.setattr(files, "MAX_ITEMS", 6)
+    with pytest.raises(flent.FlentFileError, match="more than 6 values"):
+        parsed(tmp_path, content)
+
+
+# -- inspection -------------------------------------------------------------------------------------------------------
+
+
+def idle(before: list[float | None], after: list[float | None], **series: list[float | None]) -> inspection.Inspection:
+    """Of pings every second: before a load of 30 s that begins at 20 s, in it 500 ms each, and after it."""
+    pings = [*before, *[500.0] * 30, *after]
+    first = 20.0 - len(before)
+    at = [first + number for number in range(len(pings))]
+    # The test ends as long after the load as it began before it.
+    data = flent.FlentData("t", "", at, {"Ping (ms) ICMP": pings, **series}, {"LENGTH": 30, "TOTAL_LENGTH": 70})
+    return inspection.inspect(data, Path("x"))
+
+
+def test_idle_pings_are_those_before_the_load_and_those_a_second_after_it() -> None:
+    quiet: list[float | None] = [10.0] * 20
+    found = idle(quiet, [900.0, *quiet[:19]])
+    assert (found.before.pings, found.before.late_share, found.before.largest_ms) == (20, 0.0, 10.0)
+    # The load ends at 49 s, 20 s before the last one; what comes after 50 s counts.
+    assert (found.after.pings, found.after.late_share, found.after.largest_ms) == (19, 0.0, 10.0)
+
+
+def test_a_ping_is_late_by_fifteen_milliseconds_and_a_radio_away_by_a_seventh_of_them() -> None:
+    quiet: list[float | None] = [10.0] * 20
+    for late, counts in ((25.0, False), (25.1, True)):
+        found = idle([late] * 3 + [10.0] * 17, quiet)
+        assert found.before.late_share == (0.15 if counts else 0.0)
+        assert found.before.is_away == counts
+        assert found.after.is_away is False
+        assert found.is_away == counts
+    assert idle([100.0] * 2 + [10.0] * 12 + [None] * 6, quiet).before.is_away is False, "exactly a seventh"
+    assert idle(quiet, [10.0] * 15 + [100.0] * 5).is_away
+
+
+def test_of_fewer_than_ten_pings_nothing_is_said() -> None:
+    quiet: list[float | None] = [10.0] * 20
+    ten = idle([None] * 10 + [10.0] * 10, quiet)
+    assert (ten.before.pings, ten.before.late_share) == (10, 0.0)
+    nine = idle([None] * 11 + [100.0] * 9, quiet)
+    assert (nine.before.pings, nine.before.late_share, nine.before.largest_ms, nine.before.is_away) == (
+        9,
+        None,
+        None,
+        None,
+    )
+    assert nine.is_away is False
+    neither = idle([None] * 20, [None] * 20)
+    assert (neither.before, neither.after, neither.is_away) == (inspection.Idle(0, None, None),) * 2 + (None,)
+    without = flent.FlentData("t", "", [1.0, 2.0], {"Ping (ms) ICMP": [1.0, 1.0]})
+    assert inspection.inspect(without, Path("x")).before == inspection.Idle(0, None, None)
+
+
+def test_pings_of_icmp_come_before_others_and_any_before_none() -> None:
+    quiet: list[float | None] = [10.0] * 20
+    other: list[float | None] = [99.0] * 70
+    assert idle(quiet, quiet, **{"Ping (ms) UDP": other}).before.largest_ms == 10.0
+    data = flent.FlentData(
+        "t", "", [float(at) for at in range(70)], {"TCP x": other, "Ping (ms) UDP": [7.0] * 70},
+        {"LENGTH": 30, "TOTAL_LENGTH": 70},
+    )  # fmt: skip
+    assert inspection.inspect(data, Path("x")).before.largest_ms == 7.0
+
+
+def changing(before: float, after: float, at: int, seconds: int = 40, noise: float = 0.0, **others: Any) -> Any:
+    """What is told of a throughput of some seconds that is another one from some second on, after 2 s of silence."""
+    draw = np.random.default_rng(1)
+    rates: list[float | None] = [(before if n < at else after) + noise * float(draw.normal()) for n in range(seconds)]
+    times = [float(n) for n in range(seconds + 4)]
+    series: dict[str, list[float | None]] = {others.pop("name", "TCP upload"): [None, None, *rates, None, None]}
+    metadata = {"LENGTH": seconds, "TOTAL_LENGTH": seconds + 4}
+    return inspection.inspect(flent.FlentData("t", "", times, series | others, metadata), Path("x")).change
+
+
+def test_a_throughput_changes_by_three_tenths_of_the_larger_and_more_than_chance() -> None:
+    change = changing(100.0, 69.0, 20)
+    assert (change.at_s, change.before_mbps, change.after_mbps) == (20.0, 100.0, 69.0)
+    rise = changing(69.0, 100.0, 20)
+    assert (rise.before_mbps, rise.after_mbps) == (69.0, 100.0)
+    assert changing(100.0, 71.0, 20) is None
+    assert changing(100.0, 65.0, 20, noise=10.0) is not None
+    assert changing(100.0, 65.0, 20, noise=90.0) is None
+
+
+def test_both_parts_of_a_change_last_five_seconds_after_the_first_five() -> None:
+    assert changing(100.0, 50.0, 12).at_s == 12.0
+    assert changing(100.0, 50.0, 11).at_s == 11.0
+    assert changing(100.0, 50.0, 34).at_s == 34.0
+    for early in (6, 9):
+        assert (found := changing(100.0, 50.0, early)) is None or found.at_s >= 10.0
+    assert changing(100.0, 50.0, 8, seconds=15) is None
+    assert changing(100.0, 50.0, 2, seconds=4) is None
+
+
+def test_a_change_is_one_of_the_sum_of_uploads_or_of_downloads_where_there_are_none() -> None:
+    steady: list[float | None] = [None, None, *[1000.0] * 40, None, None]
+    falling: list[float | None] = [None, None, *[50.0] * 20, *[20.0] * 20, None, None]
+    assert changing(100.0, 50.0, 20, **{"TCP download": steady}) is not None
+    assert changing(100.0, 50.0, 20, name="TCP download") is not None
+    assert changing(100.0, 50.0, 20, **{"TCP upload::2": steady}) is None, "the sum hardly changes"
+    both = changing(100.0, 50.0, 20, **{"TCP upload::2": falling, "TCP upload avg": steady, "TCP upload sum": steady})
+    assert (both.before_mbps, both.after_mbps) == (150.0, 70.0)
+    assert changing(100.0, 50.0, 20, name="HTTP") is None
+
+
+def test_what_an_inspection_tells_of_the_machine_comes_from_its_metadata() -> None:
+    data = recording(
+        is_away=False,
+        SERIES_META={
+            "TCP upload::1": {"CONG_CONTROL": "reno", "DATA_TOS": 255}, "TCP upload::2": {"CONG_CONTROL": "bbr"},
+            "TCP download": {"CONG_CONTROL": "", "UPSTREAM_TOS": 4, "DATA_TOS": 8},
+            "TCP other": {"UPSTREAM_TOS": 3}, "TCP more": {"UPSTREAM_TOS": 256}, "TCP minus": {"UPSTREAM_TOS": -8},
+        },
+        SYSCTLS={"net.core.default_qdisc": "fq"}, EGRESS_INFO={"qdiscs": []},
+    )  # fmt: skip
+    found = inspection.inspect(data, Path("folder/x.flent.gz"))
+    assert (found.name, found.test, found.title) == ("x.flent.gz", "tcp_1up", "a title")
+    assert (found.uploads, found.downloads) == (["bbr", "reno"], [])
+    assert found.markings == ["0x01", "0x3f"]
+    assert (found.qdisc, found.default, found.kernel, found.driver, found.ecn) == ("fq", None, None, None, None)
+    told = found.as_dict()
+    assert (told["away_before"], told["away_after"], told["away"]) == (False, False, False)
+    assert (told["name"], told["before"]["pings"]) == ("x.flent.gz", 25)
