@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import itertools
+import math
 import sys
 import textwrap
 from collections.abc import Mapping
@@ -13,12 +14,14 @@ from typing import Any
 
 import pytest
 
+from dumbbell.compiled import faults, refusals
+from dumbbell.compiled.faults import Kind, Site
 from dumbbell.compiled.slots import Refused, Slot, article, slot_of
-from dumbbell.compiled.translate import Translator
+from dumbbell.compiled.source import definition
+from dumbbell.compiled.translate import Translation, Translator
 
 HEAD = """\
 import enum
-import math
 import operator
 import random
 
@@ -1125,3 +1128,123 @@ def test_an_attribute_without_a_slot_is_refused(value: object, what: str) -> Non
 
 def test_words_have_their_article() -> None:
     assert [article(word) for word in ("int", "Union", "float")] == ["an int", "an Union", "a float"]
+
+
+# -- what went wrong --------------------------------------------------------------------------------------------------
+
+SITE = Site("half", "/a/mine.py", 7, "return 1 // x", "ValueError: so")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        (Kind.ZERO, 0.0, "ZeroDivisionError: division by zero"),
+        (Kind.INDEX, -7.0, "IndexError: index -7 out of range"),
+        (Kind.DOMAIN, -0.25, "ValueError: math domain error (-0.25)"),
+        (Kind.NO_INTEGER, math.nan, "ValueError: cannot convert float NaN to integer"),
+        (Kind.NO_INTEGER, -math.inf, "OverflowError: cannot convert float infinity to integer"),
+        (Kind.RAISED, 0.0, "ValueError: so"),
+        (Kind.RETURNED, 0.0, "TypeError: `on_ack` returned a value, which means nothing: it must return None and write "
+         "to `conn`"),
+        (Kind.BELOW, -1.0, "OverflowError: conn.random.below(-1): it takes 0 to 2**32 - 1"),
+        (Kind.CWND, 0.0, "ValueError: `conn.cwnd = 0`: it must lie between 1 and 2147483647 packets"),
+        (Kind.CWND, 0.5, "ValueError: `conn.cwnd = 0.5`: it must lie between 1 and 2147483647 packets"),
+        (Kind.CWND, math.nan, "ValueError: `conn.cwnd = NaN`: it must lie between 1 and 2147483647 packets"),
+        (Kind.SSTHRESH, -1.0, "ValueError: `conn.ssthresh = -1`: it must lie between 0 and 2147483647 packets"),
+        (Kind.CWND_CNT, -1.0, "ValueError: `conn.cwnd_cnt = -1`: it must lie between 0 and 2147483647 packets"),
+        (Kind.PACING_SHIFT, 32.0, "ValueError: `conn.pacing_shift = 32`: it must lie between 0 and 31"),
+        (Kind.ANSWER, 0.0, "ValueError: `what on_ack() returned = 0`: it must lie between 1 and 2147483647 packets"),
+        (Kind.ANSWER_NONE, 0.0, "TypeError: `what on_ack() returned` must be a number, not NoneType (None)"),
+    ],
+)  # fmt: skip
+def test_a_number_left_behind_says_what_an_interpreted_class_says(kind: Kind, value: float, said: str) -> None:
+    told = faults.described("on_ack", int(kind), SITE, value).splitlines()
+    assert told == [f"in `on_ack`, {said}", '  File "/a/mine.py", line 7, in half', "    return 1 // x"]
+    assert faults.described("on_ack", int(kind), Site("", "", 0, "", SITE.raised), value) == told[0]
+
+
+def test_rates_have_bounds_of_their_own() -> None:
+    bounds = faults._core.machine_contract()["bounds"]
+    for kind, least in ((Kind.PACING_RATE, "1"), (Kind.APP_LIMITED, "0")):
+        told = faults.described("on_ack", int(kind), SITE, -1.0)
+        assert f"= -1`: it must lie between {least} and {bounds['rate']:.0f} " in told
+    assert faults.most(Kind.CWND) == bounds["cwnd"] != bounds["rate"]
+    assert f"at most {bounds['acked']} packets" in faults.described("on_ack", int(Kind.ACKED), SITE, 1e9)
+
+
+def test_every_kind_says_something() -> None:
+    for kind in Kind:
+        assert len(faults.described("on_ack", int(kind), SITE, 1.0).splitlines()[0]) > len("in `on_ack`, ")
+
+
+def numba_says(text: str) -> str:
+    made = Translation({}, [Site("", "", 0, ""), Site("f", "/a/mine.py", 7, "x = 1"), SITE], {})
+    return refusals.said(Exception(text), made)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("No", "numba says: No"),
+        ("\n\nFailed in nopython\n\x1b[1mDuring: x\n\x1b[0m  first \nsecond", "numba says: first"),
+        ("", "numba says: Exception"),
+        ('first\nFile "mine.py", line 7:\n', "line 7, `return 1 // x`: numba says: first"),
+        ('first\nFile "/b/other.py", line 7\nDuring: typing of call at /a/mine.py (7)\n',
+         "line 7, `return 1 // x`: numba says: first"),
+        ('first\nFile "mine.py", line 8:\n', "numba says: first"),
+        ("x\nraised a specific error:\n  TypingError: 3 values\nmore", "numba says: 3 values"),
+        ("x\nraised a specific error:\n  InternalError: one\nraised a specific error:\n  TypingError: two",
+         "numba says: two"),
+        ("x\nraised a specific error:\n  TypingError: Failed in nopython", "numba says: x"),
+        ("Cannot unify int64 and Tuple(float64, bool) for 'x.2', defined",
+         "numba says: `x` is whole number here and Tuple(float, truth value) there"),
+        ("Cannot unify Literal[int](3) and OptionalType(float64) for 'y', defined",
+         "numba says: `y` is whole number here and float or None there"),
+        ("Cannot unify none and unicode_type for 'y', defined", "numba says: `y` is None here and text there"),
+        ("Cannot unify Conn(a, b) and Event(int64) for 'y', defined", "numba says: `y` is Conn here and event there"),
+    ],
+)  # fmt: skip
+def test_what_numba_says_is_a_line_with_its_place(text: str, said: str) -> None:
+    assert numba_says(text) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("rshift", "Record(a(b)c), float64, int64, int64", "`>>` for float and whole number"),
+        ("neg", "object, none, float64", "`-` for None and float"),
+        ("neg", "Record(x), int64", "`-` for whole number"),
+        ("add", "Record(x), Tuple(int64, float64), int64, Literal[int](4)",
+         "`+` for Tuple(whole number, float) and whole number"),
+        ("set_cwnd", "Conn(a, b), none, int64", "`cwnd` for None"),
+        ("own_least", "Record(x)", "`least` for this"),
+        ("unknown", "Record(x), bool", "`unknown` for truth value"),
+        ("max2", "Record(x), unicode_type, boolean, int64", "`max` for text and truth value"),
+    ],
+)  # fmt: skip
+def test_an_operation_that_is_not_there_is_called_by_its_sign(name: str, arguments: str, said: str) -> None:
+    text = f"Use of\nFunction(<function {name} at 0x7>) found for signature:\n\n >>> {name}({arguments})\n\nmore"
+    assert numba_says(text) == f"numba says: there is no {said}"
+
+
+def test_a_definition_is_the_one_that_runs(tmp_path: Path) -> None:
+    made = translator(tmp_path, "x = 1\nreturn self.__own")
+    node, lines = definition(made.cls.on_ack)
+    assert node.name == "on_ack"
+    assert node.lineno == FIRST
+    assert lines[FIRST].strip() == "def on_ack(self, conn, ack):"
+    assert lines[FIRST + 2].strip() == "return self.__own"
+    assert len(lines) == FIRST + 3
+    assert "self._Mine__own" in ast.unparse(node)
+    file = next(tmp_path.glob("*.py"))
+    file.write_text(file.read_text().replace("x = 1", "x = 2"))
+    with pytest.raises(Refused, match=r"`Mine\.on_ack` is not what its file says now; load it again"):
+        definition(made.cls.on_ack)
+    space: dict[str, Any] = {}
+    exec("def made(): pass", space)
+    with pytest.raises(Refused, match="the source of `made` is not to be found"):
+        definition(space["made"])
+    with pytest.raises(Refused, match="is not a plain function"):
+        definition(lambda: None)  # type: ignore[arg-type]
+    with pytest.raises(Refused, match=r"`Mine\._prop` is not a plain function"):
+        definition(made.cls._prop.fget)

@@ -417,3 +417,13 @@ def test_pairs_that_always_differ_by_the_same_are_left_out() -> None:
     for groups in ([[1, 2, 3], [2]], [[1, 2, 3], [2, math.nan]]):
         with pytest.raises(ValueError, match="group 1 has no variance"):
             metrics.welch_holm(groups)
+
+
+def test_two_samples_are_a_group_and_numbers_of_half_precision_are_computed_with_in_full() -> None:
+    (pair,) = metrics.welch_holm([[1, 2], [3, 5]])
+    assert pair.difference.estimate == -2.5
+    p = np.array([0.1, 0.3, 0.2], dtype=np.float16)
+    assert metrics.holm(p).tolist() == metrics.holm([float(value) for value in p]).tolist()
+    large = [np.array(values, dtype=np.float16) for values in ([60000, 49984], [-60000, 10000])]
+    (paired,) = metrics.paired_holm(large)
+    assert paired.difference.estimate == 79992

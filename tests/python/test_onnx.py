@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +15,8 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
+from dumbbell import onnx_policy
+from dumbbell.own import LoadError
 from test_gym import WORLD
 
 onnx = pytest.importorskip("onnx")
@@ -305,3 +308,222 @@ def test_what_is_saved_is_checked(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is no ONNX model"):
         gym.load_policy(tmp_path / "wrong.onnx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["wrong.onnx"]
+
+
+# -- what is read of a model ------------------------------------------------------------------------------------------
+
+
+def read(nodes: list[Any], shape: list[Any] | None = None, **constants: Any) -> onnx_policy.Network:
+    made = model_of(nodes, constants, [1, 2] if shape is None else shape)
+    return onnx_policy.read(made.SerializeToString())
+
+
+def read_layers(nodes: list[Any], **constants: Any) -> list[tuple[Any, Any, str]]:
+    network = read(nodes, **constants)
+    return [
+        (weights.tolist(), biases.tolist(), activation)
+        for (weights, biases), activation in zip(network.layers, network.activations, strict=True)
+    ]
+
+
+W = np.array([[1.0, 2.0], [3.0, 4.0]], F)
+"""Two outputs of two inputs, a row each."""
+GEMM = {"Gemm": {"transB": 1}}
+
+
+def test_a_layer_is_a_matrix_and_what_is_added() -> None:
+    b = np.array([5.0, 6.0], F)
+    expected = [(W.tolist(), [5.0, 6.0], "none")]
+    assert read_layers(chain(("Gemm", ["w", "b"]), Gemm={"transB": 1}), w=W, b=b) == expected
+    assert read_layers(chain(("Gemm", ["w", "b"])), w=W.T, b=b) == expected
+    assert read_layers(chain(("Gemm", ["w", "b"]), Gemm={"transB": 0, "transA": 0}), w=W.T, b=b) == expected
+    assert read_layers(chain(("MatMul", ["w"]), ("Add", ["b"])), w=W.T, b=b) == expected
+    assert read_layers(chain(("MatMul", ["w"])), w=W.T) == [(W.tolist(), [0.0, 0.0], "none")]
+    scaled = read_layers(chain(("Gemm", ["w", "b"]), Gemm={"transB": 1, "alpha": 0.5, "beta": 2.0}), w=W, b=b)
+    assert scaled == [((W / 2).tolist(), [10.0, 12.0], "none")]
+    assert read_layers(chain(("Gemm", ["w"]), **GEMM), w=W) == [(W.tolist(), [0.0, 0.0], "none")]
+    ended = read_layers(chain(("MatMul", ["w"]), ("Relu", []), ("MatMul", ["w"]), ("Sigmoid", [])), w=W.T)
+    assert ended == [(W.tolist(), [0.0, 0.0], "relu"), (W.tolist(), [0.0, 0.0], "sigmoid")]
+    row = read_layers(chain(("MatMul", ["w"]), ("MatMul", ["w"])), w=W.T)
+    assert row == [(W.tolist(), [0.0, 0.0], "none")] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "weights", "biases"),
+    [
+        ("Add", ["$", "c"], [[1, 2], [3, 4]], [2, 4]),
+        ("Add", ["c", "$"], [[1, 2], [3, 4]], [2, 4]),
+        ("Sub", ["$", "c"], [[1, 2], [3, 4]], [-2, -4]),
+        ("Sub", ["c", "$"], [[-1, -2], [-3, -4]], [2, 4]),
+        ("Mul", ["$", "c"], [[2, 4], [12, 16]], [0, 0]),
+        ("Mul", ["c", "$"], [[2, 4], [12, 16]], [0, 0]),
+        ("Div", ["$", "c"], [[0.5, 1], [0.75, 1]], [0, 0]),
+    ],
+)
+def test_what_is_done_with_a_constant_after_a_matrix_is_in_its_rows(
+    kind: str, inputs: list[str], weights: list[Any], biases: list[Any]
+) -> None:
+    constant = np.array([2.0, 4.0], F)
+    assert read_layers(chain(("MatMul", ["w"]), (kind, inputs)), w=W.T, c=constant) == [(weights, biases, "none")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "weights", "biases"),
+    [
+        ("Add", ["$", "c"], [[1, 2], [3, 4]], [10, 22]),
+        ("Sub", ["$", "c"], [[1, 2], [3, 4]], [-10, -22]),
+        ("Sub", ["c", "$"], [[-1, -2], [-3, -4]], [10, 22]),
+        ("Mul", ["$", "c"], [[2, 8], [6, 16]], [0, 0]),
+        ("Div", ["$", "c"], [[0.5, 0.5], [1.5, 1]], [0, 0]),
+    ],
+)
+def test_what_is_done_with_a_constant_before_a_matrix_is_in_its_columns(
+    kind: str, inputs: list[str], weights: list[Any], biases: list[Any]
+) -> None:
+    constant = np.array([2.0, 4.0], F)
+    assert read_layers(chain((kind, inputs), ("MatMul", ["w"])), w=W.T, c=constant) == [(weights, biases, "none")]
+
+
+def test_steps_before_and_after_a_matrix_follow_one_another() -> None:
+    # ((x - 1) * 2) before, and (y + 3) / 2 after: W @ (2 x - 2), and half of it and of 3.
+    nodes = chain(("Sub", ["one"]), ("Mul", ["two"]), ("MatMul", ["w"]), ("Add", ["three"]), ("Div", ["two"]))
+    found = read_layers(nodes, w=W.T, one=F(1), two=F(2), three=F(3))
+    assert found == [([[1.0, 2.0], [3.0, 4.0]], [-1.5, -5.5], "none")]
+
+
+def test_what_has_no_matrix_is_a_layer_of_its_own() -> None:
+    assert read_layers(chain(("Tanh", []), ("Mul", ["two"])), two=F(2)) == [
+        ([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0], "tanh"),
+        ([[2.0, 0.0], [0.0, 2.0]], [0.0, 0.0], "none"),
+    ]
+    assert read_layers(chain(("Add", ["c"]), ("Relu", [])), c=np.array([[1.0, 2.0]], F)) == [
+        ([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], "relu")
+    ]
+    one = read_layers(chain(("Mul", ["c"]), ("Relu", [])), c=np.ones(2, F))
+    assert one == [([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0], "relu")]
+    (weights, _), *_ = read(chain(("Mul", ["c"]), ("Relu", [])), ["n", None], c=np.ones(3, F)).layers
+    assert weights.shape == (3, 3), "the width is that of the constant"
+
+
+def test_constants_may_be_operators_and_have_other_names() -> None:
+    helper = onnx.helper
+    nodes = [
+        helper.make_node("Constant", [], ["w"], value=onnx.numpy_helper.from_array(W.T)),
+        helper.make_node("Constant", [], ["half"], value_float=0.5),
+        helper.make_node("Constant", [], ["three"], value_int=3),
+        helper.make_node("Identity", ["w"], ["again"]),
+        *chain(("MatMul", ["again"]), ("Mul", ["half"]), ("Add", ["three"])),
+    ]
+    assert read_layers(nodes) == [((W / 2).tolist(), [3.0, 3.0], "none")]
+    for dtype in (np.int64, np.uint8, np.float16, np.float64):
+        assert read_layers(chain(("MatMul", ["w"])), w=W.T.astype(dtype)) == [(W.tolist(), [0.0, 0.0], "none")]
+    for to in (1, 10, 11):
+        assert read_layers(chain(("Cast", []), ("MatMul", ["w"]), Cast={"to": to}), w=W.T)
+
+
+def refused(nodes: list[Any], shape: list[Any] | None = None, **constants: Any) -> str:
+    with pytest.raises(LoadError) as error:
+        read(nodes, shape, **constants)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("kind", onnx_policy.SAME)
+def test_what_changes_no_number_is_no_layer(kind: str) -> None:
+    others = ["dims"] if kind in ("Reshape", "Squeeze", "Unsqueeze") else []
+    found = read_layers(chain((kind, others), ("MatMul", ["w"])), w=W.T, dims=np.array([0]))
+    assert found == [(W.tolist(), [0.0, 0.0], "none")]
+    assert refused(chain((kind, others)), dims=np.array([0])) == "it has no layer"
+
+
+def test_what_is_no_chain_is_refused_with_what_it_is() -> None:
+    helper = onnx.helper
+    assert refused(chain(("Cast", []), ("Tanh", []), Cast={"to": INT64})).startswith("its operator Cast makes")
+    assert refused(chain(("Gemm", ["w"]), Gemm={"transA": 1}), w=W) == "its operator Gemm transposes what comes in"
+    for kind, inputs in (("MatMul", ["w", "$"]), ("Gemm", ["w", "$"])):
+        assert refused(chain((kind, inputs)), w=W) == (
+            f"its operator {kind} does not multiply what comes in with a matrix"
+        )
+    assert "does not multiply" in refused(chain(("MatMul", ["w"])), w=W[0])
+    assert "does not multiply" in refused(chain(("MatMul", ["w"])), w=np.zeros((2, 0), F))
+    assert "a matrix takes 2 numbers, but 3 come in" in refused(chain(("MatMul", ["w"])), [1, 3], w=W)
+    assert "is not finite" in refused(chain(("Add", ["c"]), ("Tanh", [])), c=F(np.nan))
+    assert "of the shape [2, 1] for 2 numbers" in refused(chain(("Add", ["c"]), ("Tanh", [])), c=np.ones((2, 1), F))
+    assert "divides by 0" in refused(chain(("Div", ["c"]), ("Tanh", [])), c=np.array([1, 0], F))
+    text = helper.make_node("Constant", [], ["c"], value_string="a")
+    assert refused([text, *chain(("Add", ["c"]))]) == "its constant `c` is no tensor"
+    unknown = refused(chain(("Add", ["nowhere"]), ("Tanh", [])))
+    assert unknown.startswith("its operator Add takes in and nowhere; an agent is one chain")
+    twice = [helper.make_node("Add", ["in", "in"], ["out"])]
+    assert "takes in and in" in refused(twice)
+
+
+def test_an_agent_has_one_input_and_one_output() -> None:
+    value = onnx.helper.make_tensor_value_info
+    for inputs, outputs in ((["in", "other"], ["out"]), ([], ["out"]), (["in"], ["out", "more"])):
+        graph = onnx.helper.make_graph(
+            chain(("Tanh", [])), "g", [value(name, FLOAT, [1, 2]) for name in inputs],
+            [value(name, FLOAT, None) for name in outputs],
+        )  # fmt: skip
+        with pytest.raises(LoadError, match=f"it has {len(inputs)} inputs and {len(outputs)} outputs"):
+            onnx_policy.read(onnx.helper.make_model(graph, ir_version=8).SerializeToString())
+
+
+def test_functions_and_sparse_constants_are_refused() -> None:
+    made = model_of(chain(("Tanh", [])), {}, [1, 2])
+    made.graph.sparse_initializer.add()
+    with pytest.raises(LoadError, match="functions or sparse constants"):
+        onnx_policy.read(made.SerializeToString())
+    made = model_of(chain(("Tanh", [])), {}, [1, 2])
+    made.functions.add()
+    with pytest.raises(LoadError, match="functions or sparse constants"):
+        onnx_policy.read(made.SerializeToString())
+
+
+def test_layers_without_weights_have_at_most_so_many_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_policy, "WIDEST", 2)
+    assert len(read(chain(("Tanh", []))).layers) == 1
+    for shape in ([1, 3], ["n", None]):
+        assert refused(chain(("Tanh", [])), shape) == (
+            "an operator without weights has a width that is not known, or too large"
+        )
+    monkeypatch.setattr(onnx_policy, "MOST_WEIGHTS", 8)
+    assert len(read(chain(("MatMul", ["w"]), ("MatMul", ["w"])), w=W.T).layers) == 2
+    monkeypatch.setattr(onnx_policy, "MOST_WEIGHTS", 7)
+    assert refused(chain(("MatMul", ["w"]), ("MatMul", ["w"])), w=W.T) == "its layers have more than 7 weights"
+
+
+def test_what_is_written_is_a_chain_that_says_what_it_is() -> None:
+    content = onnx_policy.written(
+        [(W, [5.0, 6.0]), (W[:1], [7.0])], ["relu", "none"], {"interval": "1s", "activation": "relu"}
+    )
+    made = onnx.load_model_from_string(content)
+    assert (made.ir_version, [entry.version for entry in made.opset_import], made.producer_name) == (
+        8,
+        [13],
+        "dumbbell",
+    )
+    assert [(node.op_type, list(node.input), list(node.output)) for node in made.graph.node] == [
+        ("Gemm", ["observation", "weight_0", "bias_0"], ["layer_0"]), ("Relu", ["layer_0"], ["active_0"]),
+        ("Gemm", ["active_0", "weight_1", "bias_1"], ["action"]),
+    ]  # fmt: skip
+    shapes = [
+        [dim.dim_value for dim in one.type.tensor_type.shape.dim] for one in (*made.graph.input, *made.graph.output)
+    ]
+    assert shapes == [[1, 2], [1, 1]]
+    network = onnx_policy.read(content)
+    assert network.told == {"interval": "1s"}
+    assert list(network.activations) == ["relu", "none"]
+    assert [(weights.tolist(), biases.tolist()) for weights, biases in network.layers] == [
+        (W.tolist(), [5.0, 6.0]), (W[:1].tolist(), [7.0]),
+    ]  # fmt: skip
+    ended = onnx.load_model_from_string(onnx_policy.written([(W[:1], [7.0])], ["tanh"], {}))
+    assert [list(node.output) for node in ended.graph.node] == [["layer_0"], ["action"]]
+    with np.load(io.BytesIO(onnx_policy.converted(content))) as arrays:
+        assert json.loads(bytes(arrays["agent"])) == {"interval": "1s", "activation": ["relu", "none"]}
+        assert arrays["weight_1"].dtype == arrays["bias_0"].dtype == np.float32
+        assert (arrays["weight_0"].tolist(), arrays["bias_1"].tolist()) == (W.tolist(), [7.0])
+    untold = model_of(chain(("Tanh", [])), {}, [1, 2]).SerializeToString()
+    assert onnx_policy.read(untold).told is None
+    # What is beyond single precision is found by whoever reads it.
+    with np.load(io.BytesIO(onnx_policy.npz([([[1e300]], [0.0])], {}))) as arrays:
+        assert np.isinf(arrays["weight_0"]).all()
