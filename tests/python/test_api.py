@@ -11,6 +11,7 @@ import pytest
 
 import dumbbell as db
 from conftest import EXPERIMENT, SWEEP
+from dumbbell import experiment
 
 DOCUMENT: dict[str, Any] = {
     "duration": "2s",
@@ -170,3 +171,95 @@ def test_numbers_of_numpy_and_paths_are_understood() -> None:
     assert "loss" in db.run(DOCUMENT | {"path": path, "seed": np.int64(3)}).scenario_toml
     with pytest.raises(db.ScenarioError, match="nowhere"):
         db.run(DOCUMENT | {"path": {"trace": Path("nowhere.up"), "rtt": "40ms"}})
+
+
+def test_settings_are_written_as_toml_in_one_line() -> None:
+    for value, text in (
+        ("a", '"a"'), (1.5, "1.5"), (True, "true"), ([1, "b"], '[1, "b"]'), ((1, 2), "[1, 2]"),
+        ({"name": "cubic", "a b": [False]}, '{ "name" = "cubic", "a b" = [false] }'),
+        ("\N{GREEK SMALL LETTER MU}", '"μ"'),
+    ):  # fmt: skip
+        assert experiment.toml(value) == text
+    assert experiment._overrides({"path.loss": "1%", "a": 2}, seed=0, repeat=1) == [
+        ("path.loss", "1%"), ("a", "2"), ("seed", "0"), ("sweep.repeat", "1"),
+    ]  # fmt: skip
+    assert experiment._overrides(None) == []
+
+
+def test_an_experiment_that_is_resolved_often_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_bytes(b'duration = "1s"\r\nseed = 1\r')
+    assert experiment.written(path, set={"seed": 2}) == (
+        'duration = "1s"\nseed = 1\n', False, str(path), [("seed", "2")]
+    )  # fmt: skip
+    assert experiment.written({"a": (1, Path("x"), None)}) == ('{"a": [1, "x", null]}', True, "<dict>", [])
+    path.write_bytes(b"ab\xff")
+    with pytest.raises(db.ScenarioError, match=r"a\.toml: not UTF-8 text \(byte 2\)"):
+        experiment.written(path)
+    with pytest.raises(db.ScenarioError, match=r"none\.toml: cannot read: No such file or directory"):
+        experiment.written(tmp_path / "none.toml")
+
+
+def test_a_text_is_an_experiment_with_the_name_and_the_settings_that_it_is_given() -> None:
+    text = b'duration = "1s"\npath = { rate = "1mbit", rtt = "20ms" }\n[[flows]]\ncc = "reno"\n'
+    loaded = experiment.load_text(text, "given.toml", seed=5, repeat=3, set={"duration": "2s"})
+    assert [point.repeat for point in loaded.points] == [0, 1, 2]
+    assert 'duration = "2s"' in loaded.points[0].resolved_toml
+    with pytest.raises(db.ScenarioError, match=r"given\.toml:1"):
+        experiment.load_text(b"x = 1\n", "given.toml")
+    other = text.replace(b'"reno"', b'{ python = "nowhere.py:Mine" }')
+    with pytest.raises(db.ScenarioError, match="there is no file"):
+        experiment.load_text(other, "given.toml")
+
+
+def test_dictionaries_may_be_deep_and_no_deeper() -> None:
+    def deep(levels: int) -> Any:
+        return {"a": deep(levels - 1)} if levels else 1
+
+    assert experiment._plain(deep(100), "", "x") == deep(100)
+    with pytest.raises(db.ScenarioError, match="nested too deep; does it contain itself"):
+        experiment._plain(deep(101), "", "x")
+    with pytest.raises(db.ScenarioError, match=r'--> x \(a\."b c"\[1\]\)$'):
+        experiment._plain({"a": {"b c": [1, object()]}}, "", "x")
+    with pytest.raises(db.ScenarioError, match=r"error: b'x' is not a text\n  --> x \(a\)$"):
+        experiment._plain({"a": _Bytes()}, "", "x")
+    with pytest.raises(db.ScenarioError, match="the key 3 is not a text"):
+        experiment._plain({3: 1}, "", "x")
+    plain = experiment._plain([np.int64(3), np.float32(0.5), True, None], "", "x")
+    assert [type(value) for value in plain] == [int, float, bool, type(None)]
+
+
+class _Bytes:
+    """A path that is no text."""
+
+    def __fspath__(self) -> bytes:
+        return b"x"
+
+
+def test_what_a_sweep_cannot_do_is_refused_before_it_runs() -> None:
+    for verify in (-0.1, 1.1, 0.5):
+        with pytest.raises(ValueError, match=f"verify={verify}: a share from 0 to 1 of what a cluster runs"):
+            db.sweep(DOCUMENT, verify=verify)
+    client: Any = object()
+    for wrong in ({"jobs": 1}, {"threads": 2}, {"plain": True}):
+        with pytest.raises(ValueError, match="a cluster runs the simulator"):
+            db.sweep(DOCUMENT, client=client, **wrong)  # type: ignore[arg-type]
+    for verify in (0.0, 1.0):
+        assert len(db.sweep(DOCUMENT, client=client, verify=verify)) == 1
+
+
+def test_a_sweep_counts_what_it_has_given_and_what_is_on_disk(tmp_path: Path) -> None:
+    short = DOCUMENT | {"duration": "1s"}
+    sweep = db.sweep(short, repeat=3, out=tmp_path / "out", progress=False)
+    assert (sweep.finished, sweep.committed, sweep.stored()) == (0, 0, 0)
+    first = dict(sweep.indexed())
+    assert sorted(first) == [0, 1, 2]
+    assert (sweep.finished, sweep.committed, sweep.stored()) == (3, 3, 3)
+    seen: list[int] = []
+    again = db.sweep(short, repeat=4, out=tmp_path / "out", progress=False)
+    assert again.stored() == 3
+    again.collect(lambda index, result: seen.append(index))
+    assert sorted(seen) == [0, 1, 2, 3]
+    assert (again.finished, again.committed) == (4, 4)
+    memory = db.sweep(short, repeat=2, progress=False)
+    assert (len(list(memory)), memory.finished, memory.committed, memory.stored()) == (2, 2, 0, 0)

@@ -257,3 +257,28 @@ def test_an_hour_of_milliseconds_stays_in_memory_of_minutes(tmp_path: Path) -> N
     import polars as pl
 
     assert pl.scan_parquet(out / "series.parquet").select(pl.len()).collect().item() > 3_599_000
+
+
+def test_a_limit_is_at_least_a_byte_and_a_share_of_at_least_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "machine_memory", lambda: 1001)
+    assert memory.limit_of_a_run(None, 0) == memory.limit_of_a_run(None, 1) == 500
+    assert memory.limit_of_a_run(None, 3) == 166
+    assert memory.limit_of_a_run(1, 3) == 1
+    for none in (0, -1, "0B"):
+        with pytest.raises(ValueError, match=f"a run cannot do with {none!r} of memory"):
+            memory.limit_of_a_run(none, 1)
+
+
+def test_only_groups_of_memory_count_and_what_a_user_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _group(tmp_path, "3:cpu:/a\n4:memory:/b", "sys/fs/cgroup/cpu/a/memory.max", "1000")
+    alone = memory.machine_memory(tmp_path)
+    assert alone is not None and alone > 1000
+    _group(tmp_path, "4:memory:/b", "sys/fs/cgroup/memory/b/memory.high", "3000")
+    assert memory.machine_memory(tmp_path) == 3000
+    limits = {resource.RLIMIT_AS: 2000, resource.RLIMIT_DATA: 2500}
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (limits[kind], resource.RLIM_INFINITY))
+    assert memory.machine_memory(tmp_path) == 2000
+    limits[resource.RLIMIT_DATA] = 1500
+    assert memory.machine_memory(tmp_path) == 1500
+    limits |= dict.fromkeys(limits, resource.RLIM_INFINITY)
+    assert memory.machine_memory(tmp_path) == 3000

@@ -22,6 +22,7 @@ from dumbbell.compiled.translate import Translation, Translator
 
 HEAD = """\
 import enum
+import math
 import operator
 import random
 

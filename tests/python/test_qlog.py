@@ -88,3 +88,51 @@ def test_what_has_no_series_and_what_is_a_sweep_are_refused(tmp_path: Path, dumb
     assert dumbbell("run", file, "--repeat", "2", "--out", tmp_path / "sweep", "-q").status == 0
     done = dumbbell("qlog", tmp_path / "sweep", "--out", tmp_path / "q")
     assert (done.status, "dumbbell extract" in done.err) == (2, True)
+
+
+def sample(**changes: Any) -> dict[str, Any]:
+    known = {"t_s": 0.25, "min_rtt_ms": 40.0, "srtt_ms": 41.5, "rtt_ms": 43.0, "cwnd": 10.5, "inflight": 4.0,
+             "ssthresh": 20.0, "pacing_mbps": 2.5, "mode": "", "ca_state": "open"}  # fmt: skip
+    return known | changes
+
+
+def test_sizes_are_bytes_rates_bits_a_second_and_times_milliseconds() -> None:
+    metrics, state = qlog.events([sample()], 1000)
+    assert metrics == {"time": 250.0, "name": "recovery:metrics_updated", "data": {
+        "min_rtt": 40.0, "smoothed_rtt": 41.5, "latest_rtt": 43.0, "congestion_window": 10500.0,
+        "bytes_in_flight": 4000.0, "packets_in_flight": 4.0, "ssthresh": 20000.0, "pacing_rate": 2_500_000.0,
+    }}  # fmt: skip
+    assert state == {"time": 250.0, "name": "recovery:congestion_state_updated", "data": {"new": "slow_start"}}
+    (unknown, _) = qlog.events([sample(srtt_ms=0.0, pacing_mbps=0.0, rtt_ms=None, min_rtt_ms=1 / 3)], 1000)
+    assert not {"smoothed_rtt", "pacing_rate", "latest_rtt"} & unknown["data"].keys()
+    assert unknown["data"]["min_rtt"] == 0.333333
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"mode": "PROBE_BW", "ca_state": "loss"}, "PROBE_BW"), ({"ca_state": "recovery"}, "recovery"),
+        ({"ca_state": "cwr"}, "recovery"), ({"ca_state": "loss"}, "recovery"),
+        ({"ca_state": "disorder"}, "slow_start"), ({"ssthresh": None}, "slow_start"),
+        ({"ssthresh": 10.5}, "congestion_avoidance"), ({"ssthresh": 11}, "slow_start"), ({"mode": None}, "slow_start"),
+    ],
+)  # fmt: skip
+def test_a_state_is_the_controllers_or_one_of_quics(changes: dict[str, Any], state: str) -> None:
+    *_, last = qlog.events([sample(**changes)], 1000)
+    assert last["data"] == {"new": state}
+
+
+def test_a_head_says_what_the_trace_is_of(result: Path) -> None:
+    loaded = load(result)
+    assert isinstance(loaded, db.Result)
+    for file, label, protocol in (("0-a-flow.sqlog", "a / flow", "TCP"), ("1-bbr.sqlog", "bbr", "QUIC")):
+        head = json.loads(qlog.files(loaded)[file].split("\n")[0][1:])
+        assert head == {
+            "qlog_version": "0.3", "qlog_format": "JSON-SEQ", "title": f"{label}, {loaded.scenario_name}",
+            "description": f"Dumbbell {loaded.meta.version}, content hash {loaded.meta.content_hash}, seed "
+            f"{loaded.meta.seed}",
+            "trace": {
+                "vantage_point": {"type": "client", "name": "the sender of data"},
+                "common_fields": {"protocol_type": [protocol], "time_format": "relative", "reference_time": 0},
+            },
+        }  # fmt: skip

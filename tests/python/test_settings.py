@@ -10,7 +10,7 @@ import pytest
 
 import dumbbell as db
 from dumbbell import ScenarioError, _core, experiment
-from dumbbell.compare import scenario
+from dumbbell.compare import scenario, variant, written
 
 SCHEMA = json.loads(_core.schema())
 NAMES = ("name", "kind", "profile")
@@ -167,3 +167,87 @@ def test_an_algorithm_with_changed_parameters_stands_beside_itself() -> None:
 def test_what_is_no_algorithm_with_changed_parameters_is_refused(name: str, said: str) -> None:
     with pytest.raises((ValueError, ScenarioError), match=said):
         db.compare("cubic", name, duration="5s", progress=False)
+
+
+def test_a_comparison_is_an_experiment_with_a_sweep_over_all_that_is_several() -> None:
+    assert scenario(["bbr"]) == {
+        "duration": "60s", "warmup": "10s", "path": {"rate": "10mbit", "rtt": "40ms", "buffer": "1bdp", "loss": "0%"},
+        "flows": [{"cc": "bbr"}],
+    }  # fmt: skip
+    several = scenario(
+        ["bbr", "cubic"], rate=["1mbit", "2mbit"], rtt="9ms", loss=["0%", "1%"], duration="5s", repeat=3
+    )  # fmt: skip
+    assert several["path"] == {"rate": "1mbit", "rtt": "9ms", "buffer": "1bdp", "loss": "0%"}
+    assert several["flows"] == [{"cc": "bbr"}]
+    assert list(several["sweep"].items()) == [
+        ("path.rate", ["1mbit", "2mbit"]), ("path.loss", ["0%", "1%"]), ("flows[0].cc", ["bbr", "cubic"]),
+        ("repeat", 3),
+    ]  # fmt: skip
+    assert several["warmup"] == "0.833s"
+    assert scenario(["bbr"], duration="x")["warmup"] == "0s"
+    assert scenario(["bbr"], warmup="1s")["warmup"] == "1s"
+    assert scenario(["bbr"], repeat=2)["sweep"] == {"repeat": 2}
+    assert scenario(["bbr", "cubic"])["sweep"] == {"flows[0].cc": ["bbr", "cubic"], "repeat": 1}
+    traced = scenario(["bbr"], trace="my.up")
+    assert traced["path"] == {"rtt": "40ms", "buffer": "1bdp", "loss": "0%", "trace": "my.up"}
+    with pytest.raises(ValueError, match="name at least one algorithm"):
+        scenario([])
+    with pytest.raises(ValueError, match="not both"):
+        scenario(["bbr"], trace="my.up", rate="1mbit")
+
+
+def test_algorithms_together_are_flows_that_may_have_round_trips_of_their_own() -> None:
+    together = scenario(["bbr", "cubic", "bbr"], together=True)
+    assert together["flows"] == [{"cc": "bbr"}, {"cc": "cubic"}, {"cc": "bbr"}]
+    assert "sweep" not in together
+    apart = scenario(["bbr", "cubic", "bbr", "bbr"], together=True, rtt=["30ms", "20ms", "100ms", "30ms"])
+    assert apart["path"]["rtt"] == "20ms"
+    assert [(flow["rtt"], flow["label"]) for flow in apart["flows"]] == [
+        ("30ms", "bbr 30ms"), ("20ms", "cubic"), ("100ms", "bbr 100ms"), ("30ms", "bbr 30ms 3"),
+    ]  # fmt: skip
+    assert "sweep" not in apart
+    one = scenario(["bbr", "cubic"], together=True, rtt=["30ms"])
+    assert one["path"]["rtt"] == "30ms" and "rtt" not in one["flows"][0]
+    swept = scenario(["bbr", "cubic"], rtt=["30ms", "20ms"])
+    assert swept["sweep"]["path.rtt"] == ["30ms", "20ms"]
+    with pytest.raises(ValueError, match="3 round-trip times for 2 algorithms; give one, or one for each"):
+        scenario(["bbr", "cubic"], together=True, rtt=["1ms", "2ms", "3ms"])
+
+
+class Mine:
+    """A class of one's own."""
+
+    def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
+        conn.cwnd = 5
+
+
+def test_an_algorithm_is_a_name_with_parameters_a_class_a_file_or_a_program() -> None:
+    assert variant("bbr") is None
+    assert variant("bbr:drain_gain=0.5:startup=fast:on=true") == {
+        "base": "bbr", "drain_gain": 0.5, "startup": "fast", "on": True,
+    }  # fmt: skip
+    assert variant("mine.py:Mine") == {"python": "mine.py:Mine"}
+    assert variant("mine.py:Mine:gain=2") == {"python": "mine.py:Mine", "gain": 2}
+    assert variant("mine.py") is None
+    assert variant("bpf:name") is None
+    for wrong in ("bbr:a", "bbr:=1", "bbr:a=", ":a=1"):
+        with pytest.raises(ValueError, match="is NAME:PARAMETER=VALUE"):
+            variant(wrong)
+    with pytest.raises(ValueError, match="base is given twice"):
+        variant("bbr:base=1")
+    assert written("bbr") == "bbr"
+    assert written("bbr:drain_gain=0.5") == {"name": "bbr", "drain_gain": 0.5}
+    assert written(Mine) == {"python": Mine}
+    assert written({"name": "bbr"}) == {"name": "bbr"}
+    document = scenario([Mine, "bbr", "bbr:drain_gain=0.5"])
+    assert document["presets"] == {
+        "Mine": {"python": Mine}, "bbr:drain_gain=0.5": {"base": "bbr", "drain_gain": 0.5},
+    }  # fmt: skip
+    assert document["sweep"]["flows[0].cc"] == ["Mine", "bbr", "bbr:drain_gain=0.5"]
+
+
+def test_a_loss_of_all_packets_is_refused_and_one_in_percent_is_as_written() -> None:
+    assert scenario(["bbr"], loss=["0.99", "100%", "x"])["sweep"]["path.loss"] == ["0.99", "100%", "x"]
+    for word in ("1", "5"):
+        with pytest.raises(ValueError, match=f"a loss of {word} is {word}00 % of all packets; write {word}%"):
+            scenario(["bbr"], loss=word)

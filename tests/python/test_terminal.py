@@ -17,8 +17,10 @@ from pathlib import Path
 import pytest
 import typer.main
 from rich.console import Console
+from rich.text import Text
 
 from conftest import Cli
+from dumbbell import terminal as terminal_tables
 from dumbbell.application import app
 from dumbbell.papers import text
 from dumbbell.papers.model import Grid
@@ -141,3 +143,71 @@ def test_a_study_that_there_is_not_has_a_nearest(dumbbell: Cli) -> None:
     done = dumbbell("reproduce", "kata/tabel2")
     assert (done.status, done.out) == (2, "")
     assert "help: did you mean `kato/table2`?" in done.err
+
+
+def printed(capsys: pytest.CaptureFixture[str], table: terminal_tables.Grid, width: int) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(terminal_tables, "WIDTH_WITHOUT_TERMINAL", width)
+        table.print()
+    return [line for line in capsys.readouterr().out.splitlines() if line.strip()]
+
+
+def test_columns_of_numbers_are_left_out_from_the_last_on_until_a_table_fits(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = terminal_tables.Grid("name", "first:", "second\nms:", "third:")
+    table.add("abcdef", "11111", "22", "3")
+    # Widths of 6, 5, 6 and 5, two between, and two at the edges.
+    assert table._fitting(30) == [0, 1, 2, 3]
+    assert table._fitting(29) == [0, 1, 2]
+    assert table._fitting(23) == [0, 1, 2]
+    assert table._fitting(22) == [0, 1]
+    assert table._fitting(15) == [0, 1]
+    assert table._fitting(1) == [0, 1], "one column of numbers stays"
+    lines = printed(capsys, table, 29)
+    assert "left out, 29 columns are too narrow: third; --json has them" in " ".join(lines)
+    assert "left out" not in "".join(printed(capsys, table, 30))
+    assert "second ms, third" in " ".join(printed(capsys, table, 22))
+    words = terminal_tables.Grid("a", "b")
+    words.add("x" * 20, "y" * 20)
+    assert words._fitting(10) == [0, 1], "what names a row is never left out"
+
+
+def test_sentences_are_wrapped_at_a_width_that_they_need_at_least() -> None:
+    table = terminal_tables.Grid("name", "number:", "meaning...")
+    table.add("abc", "1", "a sentence that is a good deal longer than its column")
+    assert [table._width(index) for index in range(3)] == [4, 6, 24]
+    short = terminal_tables.Grid("meaning...")
+    short.add("abc")
+    assert short._width(0) == 7
+    short.add("two\nlines that are")
+    assert short._width(0) == 14
+    assert terminal_tables.Grid("")._width(0) == 0
+
+
+def test_a_table_is_the_same_as_html_and_as_markdown() -> None:
+    table = terminal_tables.Grid("a|b", "n\nms:", "what...", Text("[x]:"))
+    table.add("<1>", "2", Text("three*"), "4")
+    assert (
+        table.html()
+        == table._repr_html_()
+        == (
+            '<table><thead><tr><th style="text-align: left">a|b</th><th style="text-align: right">n<br>ms</th>'
+            '<th style="text-align: left">what</th><th style="text-align: left">[x]:</th></tr></thead><tbody><tr>'
+            '<td style="text-align: left">&lt;1&gt;</td><td style="text-align: right">2</td>'
+            '<td style="text-align: left">three*</td><td style="text-align: left">4</td></tr></tbody></table>'
+        )
+    )
+    assert table.markdown() == (
+        "| a\\|b | n ms | what | \\[x\\]: |\n| --- | ---: | --- | --- |\n| \\<1\\> | 2 | three\\* | 4 |\n"
+    )
+
+
+def test_a_heading_is_printed_as_it_is_written_above_its_column(capsys: pytest.CaptureFixture[str]) -> None:
+    table = terminal_tables.Grid("name [of it]", "number:")
+    table.add("a", "1")
+    table.add("b", "1,000")
+    head, _, first, second = printed(capsys, table, 80)
+    assert head.split() == ["name", "[of", "it]", "number"]
+    assert first.rstrip().endswith("     1") and second.rstrip().endswith(" 1,000")
+    assert first.startswith("  a") or first.startswith(" a")

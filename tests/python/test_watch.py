@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pty
 import signal
@@ -10,8 +11,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
 
 from conftest import Cli
+from dumbbell import sparks
 from load import PATIENCE_S, wait_until
 
 EXPERIMENT = """\
@@ -117,3 +123,61 @@ def test_what_cannot_be_watched_is_refused(tmp_path: Path, dumbbell: Cli) -> Non
     assert "there is no such file" in dumbbell("watch", tmp_path / "no.toml").err
     (tmp_path / "a.toml").write_text(EXPERIMENT, encoding="utf-8")
     assert "NAME.png" in dumbbell("watch", tmp_path / "a.toml", "-o", "x.jpg").err
+
+
+def pictured(
+    series: list[dict[str, float | None]], queues: list[dict[str, float | None]] | None = None, width: int = 60,
+    links: list[tuple[str, float | None]] | None = None, sim_s: float = 10.0, flows: int = 1,
+) -> list[str]:  # fmt: skip
+    def of(rows: list[Any]) -> Any:
+        return SimpleNamespace(rows=lambda: rows, to_polars=lambda: pl.DataFrame(rows, infer_schema_length=None))
+
+    empty = {"received_mbps": None, "cwnd": None, "rtt_ms": None}
+    result: Any = SimpleNamespace(
+        flows=of([{"label": f"flow{number}"} for number in range(flows)]),
+        links=of([{"name": name, "utilization": used} for name, used in links or [("slow", 0.5)]]),
+        series=of([{"flow": 0} | empty | row for row in series]),
+        link_series=of(queues or []),
+        meta=SimpleNamespace(sim_s=sim_s),
+    )
+    return list(sparks.lines(result, width))
+
+
+def test_a_line_has_a_character_a_span_as_high_as_its_mean() -> None:
+    rows: list[dict[str, float | None]] = [
+        {"t_s": at, "cwnd": value}
+        for at, value in ((0.1, 8.0), (0.2, 4.0), (1.0, 1.0), (2.0, 0.0), (9.9, 7.9), (10.0, 8.1))
+    ]
+    head, line = pictured(rows, width=30)
+    assert head == "window, packets; full height is 8"
+    # Ten spans of a second: means of 6, 1 and 0, nothing, and 8 in the last, to which the end belongs.
+    assert line == "  flow0 ▇▂▁      █ 8"
+    assert pictured(rows, width=45)[1].startswith("  flow0 ▇"), "16 characters, of 0.625 s"
+    assert len(pictured(rows, width=45)[1]) == len("  flow0  8") + 16
+    assert pictured([{"t_s": 1.0, "cwnd": 0.0}], width=30) == [
+        "window, packets; full height is 0",
+        "  flow0  ▁         0",
+    ]
+
+
+def test_what_is_no_number_is_not_drawn_and_every_column_has_its_unit() -> None:
+    rows: list[dict[str, float | None]] = [
+        {"t_s": 0.5, "received_mbps": 2.0, "rtt_ms": None}, {"t_s": 1.5, "received_mbps": math.inf, "rtt_ms": 40.0},
+    ]  # fmt: skip
+    queues: list[dict[str, float | None]] = [
+        {"link": 0, "t_s": 0.5, "queue_bytes": 3000.0}, {"link": 1, "t_s": 0.5, "queue_bytes": 9000.0},
+    ]  # fmt: skip
+    assert pictured(rows, queues, 30, [("slow", 0.5), ("unused", None)]) == [
+        "received, Mbit/s; full height is 2", "  flow0 █          2", "RTT, ms; full height is 40",
+        "  flow0  █         40", "queue, kB; full height is 3", "  slow █          3",
+    ]  # fmt: skip
+    assert pictured([], []) == []
+
+
+def test_twelve_flows_are_drawn() -> None:
+    rows: list[dict[str, float | None]] = [{"flow": flow, "t_s": 0.5, "cwnd": 1.0} for flow in range(14)]
+    lines = pictured(rows, flows=14)
+    assert len(lines) == 13
+    assert lines[-1].startswith("  flow11")
+    # Names are as wide as the widest.
+    assert lines[1].startswith("  flow0   █")
