@@ -28,8 +28,10 @@ def with_metric(flows: pl.DataFrame, y: str) -> pl.DataFrame:
 
     if y == OF_A_RUN:
         runs = flows.group_by("point", maintain_order=True).agg(pl.col("goodput_mbps"))
+        # A flow that was not there while the run was measured has no goodput.
+        indices = [jain([rate or 0.0 for rate in rates]) for rates in runs["goodput_mbps"]]
         index = pl.DataFrame(
-            {"point": runs["point"], OF_A_RUN: [jain(list(rates)) for rates in runs["goodput_mbps"]]},
+            {"point": runs["point"], OF_A_RUN: indices},
             schema_overrides={"point": runs["point"].dtype, OF_A_RUN: pl.Float64},
         )
         return flows.join(index, on="point", how="left")

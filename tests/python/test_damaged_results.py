@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,6 +18,10 @@ import pytest
 import dumbbell as db
 from conftest import Cli
 from dumbbell import commits, results
+from dumbbell.marker import Marker, NewerError, checksum, read_file, read_json, read_marker
+from dumbbell.meta import meta_of
+from dumbbell.points import Points, points_of, values
+from dumbbell.results import ResultError, setting_name, setting_text, without_infinities
 
 
 def _truncate(path: Path) -> None:
@@ -212,3 +219,144 @@ def test_an_unfinished_sweep_says_how_to_finish_it(dumbbell: Cli, sweep: Path, t
     done = dumbbell("plot", out)
     assert done.status == 2
     assert "not finished" in done.err and "help: run the experiment again" in done.err
+
+
+def fields(**changes: Any) -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "version": "1", "engine": "e", "label": "l", "repeat": 0, "seed": 3, "content_hash": "0123456789abcdef" * 4,
+        "sim_s": 2.0, "cpu_s": 0.5, "wall_s": 0.0, "events": 10, "packets": 15, "algorithms": {"a": "b"},
+        "settings": {"x": [1]}, "build": "b", "ground": "linux", "certificate": {"kernel": "6"},
+    }  # fmt: skip
+    return known | changes
+
+
+def test_what_a_run_was_is_read_with_its_types_checked() -> None:
+    assert dataclasses.asdict(meta_of(fields(), "here")) == fields()
+    earlier = {name: value for name, value in fields().items() if name not in ("build", "ground", "certificate")}
+    read = meta_of(earlier, "here")
+    assert (read.build, read.ground, read.certificate, read.void) == ("", "simulator", None, [])
+    assert meta_of(fields(certificate={"void": ["late", 3]}), "here").void == ["late", "3"]
+    for good in (
+        {"seed": 2**64 - 1}, {"repeat": 2**32 - 1}, {"events": 0}, {"sim_s": 0}, {"ground": "simulator"},
+        {"certificate": None}, {"algorithms": {}},
+    ):  # fmt: skip
+        assert meta_of(fields(**good), "here")
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        *((name, wrong) for name in ("version", "engine", "build", "label") for wrong in (3, None)),
+        *((name, wrong) for name in ("seed", "events", "packets") for wrong in (-1, 2**64, True, 1.0, "1")),
+        *(("repeat", wrong) for wrong in (-1, 2**32, True)),
+        *((name, wrong) for name in ("sim_s", "cpu_s", "wall_s") for wrong in (-0.5, math.inf, True, "1", None)),
+        *(("content_hash", wrong) for wrong in ("a" * 63, "a" * 65, "A" * 64, "g" * 64, 3)),
+        *(("algorithms", wrong) for wrong in ([], {"a": 1}, None)), ("settings", []), ("settings", None),
+        ("ground", "windows"), ("certificate", []),
+    ],
+)  # fmt: skip
+def test_a_field_of_another_kind_is_damage(field: str, wrong: object) -> None:
+    with pytest.raises(ResultError, match=rf"^here: damaged, `{field}` cannot be "):
+        meta_of(fields(**{field: wrong}), "here")
+
+
+def test_fields_that_are_missing_or_unknown_are_named() -> None:
+    for field in set(fields()) - {"build", "ground", "certificate"}:
+        with pytest.raises(ResultError, match=rf"^here: damaged, no `{field}`"):
+            meta_of({name: value for name, value in fields().items() if name != field}, "here")
+    with pytest.raises(ResultError, match=r"^here: unknown `a`, written by another version \(Dumbbell 1\)"):
+        meta_of(fields(b=1, a=2), "here")
+    for wrong in ([], None, "text"):
+        with pytest.raises(ResultError, match=r"^here: damaged, not a JSON object"):
+            meta_of(wrong, "here")
+    with pytest.raises(ResultError) as error:
+        meta_of(fields(label=["x" * 100]), "here")
+    assert error.value.problem == 'here: damaged, `label` cannot be ["' + "x" * 38
+
+
+def test_points_are_rows_of_a_table_and_back() -> None:
+    metas = [meta_of(fields(settings={"path.loss": "1%", "cc": {"name": "bbr", "a": 1}}), "a"),
+             meta_of(fields(certificate=None, repeat=1, settings={"n": None, "t": True, "seed": 4}), "b")]  # fmt: skip
+    frame = points_of(metas)
+    assert frame.columns[:6] == ["point", "repeat", "seed", "content_hash", "path.loss", "cc"]
+    assert frame.columns[6:9] == ["n", "t", "label"]
+    assert frame.select("point", "repeat", "path.loss", "cc", "n", "t").rows() == [
+        (0, 0, "1%", "bbr a=1", None, None), (1, 1, None, None, None, "true"),
+    ]  # fmt: skip
+    points = Points(frame)
+    assert list(points) == metas == points[:] and points == metas
+    assert (len(points), points[1], points[-2], points[1:]) == (2, metas[1], metas[0], metas[1:])
+    assert points != metas[:1] and points != [metas[0], metas[0]] and points != 3
+    assert repr(points) == repr(metas)
+    with pytest.raises(IndexError):
+        points[2]
+    assert values(points, "seed") == values(metas, "seed") == [3, 3]
+    assert points_of(points) is frame
+    many = Points(points_of([meta_of(fields(repeat=number), "a") for number in range(1030)]))
+    assert [meta.repeat for meta in many] == list(range(1030))
+
+
+def test_settings_are_words() -> None:
+    for setting, text in (
+        (None, None), ("1%", "1%"), (3, "3"), (True, "true"), ([1, "a"], '[1, "a"]'), ({"name": "cubic"}, "cubic"),
+        ({"hystart": False, "name": "cubic", "beta": 0.5}, "cubic hystart=false beta=0.5"), ({"a": None}, "a=None"),
+    ):  # fmt: skip
+        assert setting_text(setting) == text
+    assert setting_name("flows[0].cc") == "cc" and setting_name("seed") == "seed"
+    assert without_infinities({"a": [1.5, math.inf, (math.nan, "x")], "b": None, "c": 3}) == {
+        "a": [1.5, None, [None, "x"]], "b": None, "c": 3,
+    }  # fmt: skip
+
+
+def marked(folder: Path, **changes: Any) -> Path:
+    known = {"kind": "result", "format": 1, "version": "9", "files": {"a": None, "b": "00000000"}}
+    (folder / "dumbbell.json").write_text(json.dumps(known | changes))
+    return folder
+
+
+def test_a_marker_says_what_is_in_a_folder(tmp_path: Path) -> None:
+    assert read_marker(tmp_path) is None
+    read = read_marker(marked(tmp_path))
+    assert read is not None
+    assert (read.kind, read.files) == ("result", {"a": None, "b": "00000000"})
+    for kind, newest in (("sweep", 2), ("result", 1)):
+        assert read_marker(marked(tmp_path, kind=kind, format=newest)) is not None
+        with pytest.raises(
+            NewerError, match=rf"newer Dumbbell \(9, format {newest + 1}\).*reads formats up to {newest}"
+        ):
+            read_marker(marked(tmp_path, kind=kind, format=newest + 1))
+        assert json.loads(Marker(kind, {"b": None, "a": "1"}).content())["format"] == newest
+    content = json.loads(Marker("result", {"b": None, "a": "1"}).content())
+    assert list(content["files"].items()) == [("a", "1"), ("b", None)] and content["kind"] == "result"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        *(({"format": wrong}, "`format` is not a number") for wrong in (0, -1, True, "1", None, 1.0)),
+        *(({"kind": wrong}, "`kind` is not a text") for wrong in (None, 3)),
+        *(({"files": wrong}, "`files` does not hold names of files in this directory")
+          for wrong in (["a"], {"": None}, {".": None}, {"..": None}, {"a/b": None}, {"a\\b": None}, {"a\0": None},
+                        {"dumbbell.json": None})),
+        *(({"files": {"a": wrong}}, "`files` holds a checksum that is not a text") for wrong in (3, [])),
+    ],
+)  # fmt: skip
+def test_a_marker_of_other_types_is_damaged(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match=rf"dumbbell\.json: damaged, {said}\n  help: if .* is a result, remove this"):
+        read_marker(marked(tmp_path, **changes))
+
+
+def test_a_file_that_is_none_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match="x: missing"):
+        read_file(tmp_path / "x")
+    with pytest.raises(ResultError, match="not a file"):
+        read_file(tmp_path)
+    (tmp_path / "x").write_text("[1]")
+    assert read_file(tmp_path / "x") == b"[1]"
+    with pytest.raises(ResultError, match="x: damaged, not a JSON object"):
+        read_json(tmp_path / "x")
+    (tmp_path / "x").write_bytes(b"\xff")
+    with pytest.raises(ResultError, match="x: damaged, not JSON"):
+        read_json(tmp_path / "x")
+    assert checksum(b"123456789") == "cbf43926"
+    assert checksum(b"") == "00000000"

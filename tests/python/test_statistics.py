@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import flent
+from dumbbell import flent, samples, selection, statistics
 from dumbbell.inference import anova
 from dumbbell.samples import measured_interval
 
@@ -225,3 +226,140 @@ def test_a_long_table_of_pairs_ends_and_says_so(dumbbell: Cli, tmp_path: Path) -
     command = ("stats", tmp_path / "out", "--post-hoc", "holm")
     assert "... and 5 more rows" in dumbbell(*command).out
     assert len(json.loads(dumbbell(*command, "--json").out)["pairs"]) == 45
+
+
+FLOWS = pl.DataFrame(
+    {
+        "point": [0, 0, 1, 1, 2, 2], "seed": [1, 1, 2, 2, 3, 3], "flow": [0, 1] * 3, "cc": ["a", "b"] * 3,
+        "label": ["x", "y"] * 3, "path.loss": ["0%"] * 4 + ["1%"] * 2, "other.loss": ["5"] * 6, "same": ["1"] * 6,
+        "goodput_mbps": [4.0, 1.0, 3.0, 3.0, 0.0, None], "lost": [1, 2, 3, 4, 5, None],
+    }
+)  # fmt: skip
+AXES = ["path.loss", "other.loss", "same", "gone"]
+
+
+def test_a_metric_is_a_column_of_numbers_or_jains_index_of_each_run() -> None:
+    with_jain = selection.with_metric(FLOWS, "jain")
+    assert with_jain["jain"].to_list() == pytest.approx([25 / 34, 25 / 34, 1.0, 1.0, None, None], nan_ok=True)
+    assert with_jain.drop("jain").equals(FLOWS)
+    assert selection.with_metric(FLOWS, "lost") is FLOWS
+    for wrong in ("flow", "point", "cc", "x"):
+        with pytest.raises(ValueError, match=f"no metric '{wrong}'; there are jain, seed, goodput_mbps, lost$"):
+            selection.with_metric(FLOWS, wrong)
+    assert selection.over_runs(FLOWS, "goodput_mbps") == [2.5, 3.0, 0.0]
+
+
+def test_a_setting_is_named_whole_or_by_a_last_part_that_no_other_has() -> None:
+    assert selection.axis_named(FLOWS, AXES, "path.loss") == "path.loss"
+    assert selection.axis_named(FLOWS, AXES, "same") == "same"
+    for wrong in ("loss", "rtt"):
+        with pytest.raises(ValueError, match=f"does not vary {wrong}; it varies path.loss, other.loss, same, gone$"):
+            selection.axis_named(FLOWS, AXES, wrong)
+    with pytest.raises(ValueError, match="it varies nothing"):
+        selection.axis_named(FLOWS, [], "loss")
+    assert selection.axis_named(FLOWS, ["path.loss"], "loss") == "path.loss"
+
+
+def test_some_flows_are_those_with_all_values() -> None:
+    assert selection.only(FLOWS, AXES, {}).equals(FLOWS)
+    kept = selection.only(FLOWS, AXES, {"path.loss": "0%", "cc": "b"})
+    assert kept["point"].to_list() == [0, 1]
+    assert selection.only(FLOWS, AXES, {"label": "x"})["flow"].to_list() == [0, 0, 0]
+    with pytest.raises(ValueError, match=r"no run has same = 2; there are 1$"):
+        selection.only(FLOWS, AXES, {"same": "2"})
+
+
+def groups_of(
+    by: list[str] | None = None, axes: list[str] | None = None, flows: pl.DataFrame = FLOWS
+) -> samples.Groups:
+    runs = samples._Runs(flows, ["path.loss"] if axes is None else axes)
+    return samples._of_runs(runs, "goodput_mbps", by or [], {}, each_point=False)
+
+
+def test_groups_are_what_flows_differ_in_and_named_by_it() -> None:
+    found = groups_of()
+    assert [group.name for group in found.of] == ["loss 0%, a", "loss 0%, b", "loss 1%, a", "loss 1%, b"]
+    assert [group.values.tolist() for group in found.of] == [[4.0, 3.0], [1.0, 3.0], [0.0], []]
+    assert [group.seeds for group in found.of] == [(1, 2), (1, 2), (3,), ()]
+    assert found.notes == []
+    by_cc = groups_of(["cc"])
+    assert [group.name for group in by_cc.of] == ["a", "b"]
+    (note,) = by_cc.notes
+    assert note == (
+        "each group mixes runs of different loss, whose differences count as chance; --where loss=... takes one value, "
+        "--by cc,loss tells them apart"
+    )
+    assert [group.name for group in groups_of(["loss"]).of] == ["loss 0%", "loss 1%"]
+    alike = FLOWS.filter(FLOWS["cc"] == "a").with_columns(pl.lit("0%").alias("path.loss"))
+    # Nothing differs: what is left to name it by is the algorithm.
+    assert [group.name for group in groups_of(flows=alike).of] == ["a"]
+    labelled = FLOWS.with_columns(pl.lit("a").alias("cc"))
+    assert [group.name for group in groups_of(flows=labelled, axes=[]).of] == ["x", "y"]
+    only_loss = FLOWS.filter(FLOWS["cc"] == "a")
+    assert [group.name for group in groups_of(flows=only_loss).of] == ["loss 0%", "loss 1%"]
+    assert samples._name([], ()) == "all runs"
+    assert samples._telling_apart(FLOWS, ["path.loss", "same"], "jain") == ["path.loss"]
+    with_result = FLOWS.with_columns(pl.lit("one").alias("result"))
+    assert [group.name for group in groups_of(["result"], ["result"], with_result).of] == ["one"]
+
+
+def group(name: str, values: list[float], effective: float | None = None, seeds: tuple[int, ...] = ()) -> samples.Group:
+    return samples.Group(name, np.array(values), seeds, effective)
+
+
+def test_what_makes_numbers_less_than_they_look_is_said() -> None:
+    found = statistics._cautions([group("a", [1.0]), group("b", [2.0, 2.0]), group("c", [1.0, 2.0]), group("d", [3.0])])
+    assert found[0].startswith("one run alone has no interval and is not tested: a; d; repeat it")
+    assert found[1].startswith("all runs gave the same number, one sample, which is not tested: b\n  help: what varies")
+    assert len(found) == 2
+    assert statistics._cautions([group("a", [1.0, 2.0])]) == []
+    # Ten points that are worth eight are as good as independent.
+    assert statistics._cautions([group("a", [*map(float, range(10))], 8.0)]) == []
+    (dependent,) = statistics._cautions(
+        [group("a", [*map(float, range(1500))], 7.9), group("b", [1.0, 2.0], 2.0), group("c", [1.0, 2.0])]
+    )
+    assert dependent.startswith("points of a time series depend on each other: these 1,502 are worth at most 10 ")
+    assert statistics._named(["a", "b", "c", "d"]) == "a; b; c; d"
+    assert statistics._named(["a", "b", "c", "d", "e", "f"]) == "a; b; c; d and 2 more"
+
+
+def test_pairs_have_the_numbers_of_their_groups_and_the_test_that_variances_ask_for() -> None:
+    still, one, other = group("still", [2.0, 2.0]), group("one", [1.0, 1.1, 0.9]), group("other", [5.0, 5.1, 4.9])
+    found = statistics._compared("m", [still, one, other], ["first"], None)
+    assert [(pair.first, pair.second) for pair in found.pairs] == [(1, 2)]
+    assert (found.metric, found.method, found.notes[0]) == ("m", "tukey", "first")
+    assert [summary.name for summary in found.groups] == ["still", "one", "other"]
+    assert [test.name for test in found.tests] == ["Levene's test", "one-way ANOVA", "Welch's ANOVA", "Kruskal-Wallis"]
+    wild = group("wild", [0.0, 50.0, 100.0, 3.0, 97.0, 49.0])
+    many = group("many", [1.0, 1.01, 0.99, 1.02, 0.98, 1.0])
+    assert statistics._compared("m", [wild, many], [], None).method == "games-howell"
+    assert statistics._compared("m", [wild, many], [], "holm").method == "holm"
+    printed = found.summary()
+    assert (printed["pairs"][0]["first"], printed["pairs"][0]["second"]) == ("one", "other")
+    assert statistics._compared("m", [one], [], None).pairs == []
+    fifteen = [group(str(number), [number, number + 1.0, number + 3.0]) for number in range(16)]
+    assert len(statistics._compared("m", fifteen[:15], [], "holm").pairs) == 105
+    refused = statistics._compared("m", fifteen, [], "holm")
+    assert refused.pairs == []
+    assert refused.notes == ["16 groups are too many to compare each with each, at most 15; choose by --where"]
+
+
+def test_a_summary_has_quartiles_and_no_interval_of_a_median_of_points() -> None:
+    of_runs = statistics._summary(group("a", [1.0, 2.0, 4.0, 9.0]))
+    assert (of_runs.name, of_runs.n, of_runs.mean.estimate, of_runs.median.estimate) == ("a", 4, 4.0, 3.0)
+    assert of_runs.quartiles == (1.75, 5.25)
+    assert of_runs.median.low < 3.0 < of_runs.median.high and of_runs.effective is None
+    of_points = statistics._summary(group("a", [1.0, 2.0, 4.0, 9.0], 3.0))
+    assert (of_points.median.estimate, of_points.median.n, of_points.effective) == (3.0, 4, 3.0)
+    assert np.isnan(of_points.median.low) and np.isnan(of_points.median.high)
+
+
+def test_only_runs_with_the_same_seeds_are_pairs() -> None:
+    one, other = group("one", [1.0, 2.0], seeds=(1, 2)), group("other", [1.0, 3.0], seeds=(1, 2))
+    statistics._check_pairs([one, other])
+    with pytest.raises(ValueError, match="runs of one and of late are no pairs: they have not the same seeds"):
+        statistics._check_pairs([one, other, group("late", [1.0, 3.0], seeds=(2, 1))])
+    with pytest.raises(ValueError, match="files of Flent have no seeds"):
+        statistics._check_pairs([one, group("file", [1.0, 3.0])])
+    with pytest.raises(ValueError, match="points of time series"):
+        statistics._check_pairs([one, group("points", [1.0, 3.0], 2.0, (1, 2))])
