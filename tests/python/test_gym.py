@@ -16,6 +16,7 @@ from pettingzoo.test import parallel_api_test
 
 import dumbbell as db
 from dumbbell import gym
+from dumbbell.gym import worlds
 
 ROOT = Path(__file__).parents[2]
 PATH = {"rate": "6mbit", "rtt": "50ms", "buffer": "30packets"}
@@ -326,3 +327,143 @@ def test_agents_act_over_both_transports_and_beside_algorithms_of_ones_own(proto
         environment.step(np.zeros(1, np.float32))
     sent = environment.step(np.ones(1, np.float32))[0]
     assert sent[0] == pytest.approx(2 * 1.25, rel=0.1), "the rate holds at once"
+
+
+def agent(**changes: Any) -> worlds.Agent:
+    known = {"interval": "1rtt", "action": "rate", "scale": None, "start_rate": None, "observation": "aurora",
+             "history": None, "reward": "aurora"}  # fmt: skip
+    return worlds.Agent(**{**known, **changes})
+
+
+def test_what_an_agent_is_goes_to_the_engine_and_into_its_file() -> None:
+    plain = agent()
+    assert json.loads(plain.as_json()) == plain.__dict__
+    assert plain.as_policy() == {"interval": "1rtt", "action": "rate", "observation": "aurora"}
+    weighed = agent(observation=("rtt_ms", "cwnd"), reward={"rtt_ms": -1.0}, scale=0.0, history=3)
+    told = json.loads(weighed.as_json())
+    assert (told["observation"], told["reward"]) == (["rtt_ms", "cwnd"], {"rtt_ms": -1.0})
+    assert weighed.as_policy() == {
+        "interval": "1rtt", "action": "rate", "scale": 0.0, "observation": ["rtt_ms", "cwnd"], "history": 3,
+    }  # fmt: skip
+
+
+def test_draws_are_named_by_their_kind() -> None:
+    assert gym.uniform(1, "2ms") == {"uniform": [1, "2ms"]}
+    assert gym.log_uniform("1mbit", "9mbit") == {"log_uniform": ["1mbit", "9mbit"]}
+    assert gym.choice("a", 1, True) == {"choice": ["a", 1, True]}
+    meanings = gym.observations()
+    assert "rtt_ms" in meanings and all(meanings.values())
+
+
+def test_environments_of_all_kinds_hand_on_what_they_are_given() -> None:
+    given: dict[str, Any] = {
+        "interval": "50ms", "action": "window", "scale": 0.5, "observation": ["rtt_ms", "cwnd"], "history": 3,
+        "reward": {"cwnd": 1.0}, "draw": {"path.rate": gym.choice("1mbit")}, "set": {"path.rtt": "150ms"},
+    }  # fmt: skip
+    env, vector = gym.Env(TWO, flow="other", **given), gym.VectorEnv(TWO, 3, flow="other", threads=1, **given)
+    several = gym.ParallelEnv(TWO, [1, 0], **given)
+    for made in (env, vector, several):
+        own = {name: value for name, value in given.items() if name not in ("draw", "set")}
+        assert made.agent == worlds.Agent(start_rate=None, **own)
+    rated = {"start_rate": "3mbit", "interval": "100ms", "observation": ["send_rate_mbps"]}
+    assert [made.agent.start_rate for made in (gym.Env(WORLD, **rated), gym.VectorEnv(WORLD, 1, **rated),  # type: ignore[arg-type]
+                                               gym.ParallelEnv(WORLD, [0], **rated))] == ["3mbit"] * 3  # type: ignore[arg-type]  # fmt: skip
+    # Three intervals of two numbers, the last of which is the window; the round trip is the one that was set.
+    for seen in (env.reset(seed=1)[0], vector.reset(seed=1)[0][2], several.reset(seed=1)[0]["flow_1"]):
+        assert seen.shape == (6,) and seen.dtype == np.float32
+        assert seen[4] > 150 and seen[5] == 10
+    one = np.ones(1, np.float32)
+    after, reward, terminated, truncated, info = env.step(one)
+    assert after[5] == pytest.approx(10 * 2**0.5, abs=1) and reward == after[5]
+    assert (terminated, truncated, info) == (False, False, {})
+    assert isinstance(reward, float)
+    _, rewards, ends, overs, info = vector.step(np.ones((3, 1), np.float32))
+    assert rewards.dtype == np.float64 and rewards.tolist() == [reward] * 3
+    assert (ends.tolist(), overs.tolist(), info) == ([False] * 3, [False] * 3, {})
+    assert vector.features(2)["cwnd"] == reward == env.features()["cwnd"]
+    _, earned, ended, over, info = several.step({"flow_1": one, "flow_0": -one})
+    assert list(earned) == ["flow_1", "flow_0"] and earned["flow_1"] > 12 > 8 > earned["flow_0"]
+    assert (ended, over) == ({"flow_1": False, "flow_0": False},) * 2
+    assert info == {"flow_1": {}, "flow_0": {}}
+
+
+def test_spaces_are_those_of_what_is_seen_and_done() -> None:
+    env, vector = gym.Env(WORLD, history=2), gym.VectorEnv(WORLD, 3, history=2)
+    several = gym.ParallelEnv(TWO, [0, 1], history=2)
+    seen = [env.observation_space, vector.single_observation_space, several.observation_space("flow_1")]
+    done = [env.action_space, vector.single_action_space, several.action_space("flow_0")]
+    for space in seen:
+        assert isinstance(space, gymnasium.spaces.Box)
+        assert (space.shape, space.dtype, space.low.min(), space.high.max()) == ((6,), np.float32, -1e9, 1e9)
+    for space in done:
+        assert isinstance(space, gymnasium.spaces.Box)
+        assert (space.shape, space.dtype, space.low.tolist(), space.high.tolist()) == ((1,), np.float32, [-1], [1])
+    assert (vector.num_envs, vector.observation_space.shape, vector.action_space.shape) == (3, (3, 6), (3, 1))
+    with pytest.raises(ValueError, match="one seed, from which each has its own"):
+        vector.reset(seed=[1, 2, 3])
+
+
+def test_agents_leave_with_the_end_of_their_episode() -> None:
+    several = gym.ParallelEnv({**TWO, "duration": "1s"}, [0, "other"], interval="300ms")
+    assert several.agents == []
+    for seed in (1, 1):
+        several.reset(seed=seed)
+        assert several.agents == ["flow_0", "flow_other"]
+        steps = 0
+        while several.agents:
+            _, earned, ended, over, _ = several.step({name: np.zeros(1, np.float32) for name in several.agents})
+            steps += 1
+            assert list(earned) == ["flow_0", "flow_other"] and not any(ended.values())
+            assert all(over.values()) == (not several.agents)
+        assert steps == 3
+
+
+def test_what_is_observed_is_a_copy_of_its_own() -> None:
+    env, vector = gym.Env(WORLD), gym.VectorEnv(WORLD, 1)
+    for made, action in ((env, np.zeros(1, np.float32)), (vector, np.zeros((1, 1), np.float32))):
+        first = made.reset(seed=1)[0]
+        kept = first.copy()
+        later = made.step(action)[0]
+        first[...] = 7.0
+        later[...] = 7.0
+        assert not np.array_equal(kept, first)
+    assert env.np_random is not None
+
+
+def test_a_trained_agent_in_a_file_has_its_layers_and_their_activations(tmp_path: Path) -> None:
+    environment = gym.Env(WORLD, history=2)
+    first, last = (np.ones((4, 6)), np.zeros(4)), (np.ones((1, 4)), np.ones(1))
+    for given, told in (
+        ("relu", "relu"), (["relu", "none"], "relu"), (["relu", "tanh"], ["relu", "tanh"]), (["none"] * 2, "none"),
+    ):  # fmt: skip
+        for ending in ("npz", "onnx"):
+            path = gym.save_policy(tmp_path / f"agent.{ending}", environment, [first, last], activation=given)
+            policy, layers = gym.load_policy(path)
+            assert policy["activation"] == told
+            assert [(weights.shape, biases.shape) for weights, biases in layers] == [((4, 6), (4,)), ((1, 4), (1,))]
+            assert {array.dtype for layer in layers for array in layer} == {np.dtype(np.float32)}
+            assert policy["history"] == 2
+    assert (
+        gym.load_policy(gym.save_policy(tmp_path / "a.npz", environment.agent, [first, last]))[0]["activation"]
+        == "tanh"
+    )
+
+
+@pytest.mark.parametrize(
+    ("layers", "said"),
+    [
+        ([], "the last of 0 layers has 0 outputs, but an action is one number"),
+        ([(np.ones(6), np.zeros(6))], r"layer 0: weights of shape \(6,\) do not go with"),
+        (
+            [(np.ones((1, 6)), np.zeros(2))],
+            r"layer 0: weights of shape \(1, 6\) do not go with biases of shape \(2,\)$",
+        ),
+        ([(np.full((1, 6), np.inf), np.zeros(1))], "layer 0: a number is not finite"),
+        ([(np.ones((1, 6)), np.array([np.nan]))], "layer 0: a number is not finite"),
+        ([(np.ones((4, 6)), np.zeros(4)), (np.ones((1, 3)), np.zeros(1))], "layer 1: .* and the 4 outputs before$"),
+    ],
+)
+def test_layers_that_do_not_go_together_are_not_saved(layers: list[Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=said):
+        gym.save_policy(tmp_path / "agent.npz", gym.Env(WORLD, history=2), layers)
+    assert list(tmp_path.iterdir()) == []
