@@ -14,7 +14,7 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import api, batches, commits, experiment, marker, parallel, results
+from dumbbell import api, batches, commits, experiment, marker, parallel, results, summaries
 from dumbbell.tables import Table, joined
 
 MIXED: dict[str, Any] = {
@@ -287,3 +287,110 @@ def test_a_sweep_of_an_earlier_version_is_resumed_with_its_points(
     assert not (out / "sweep.json").exists()
     for loaded in (sweep, db.load_sweep(out)):
         assert all(same(loaded.load(one.meta), one) for one in ran)
+
+
+def test_results_are_committed_when_there_are_so_many_points_or_rows(
+    result: db.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(number: int) -> db.Result:
+        return dataclasses.replace(result, meta=dataclasses.replace(result.meta, content_hash=f"{number:064x}"))
+
+    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
+    for limit, most in (("MAX_POINTS", 3), ("MAX_ROWS", 3 * result.rows), ("MAX_ROWS", 3 * result.rows - 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(commits, limit, most)
+            committed: list[int] = []
+            waiting = commits.Commits(_Memory(), None, committed.append)
+            for number in range(7):
+                waiting.add(other(number))
+            assert committed == [3, 3]
+            waiting.close()
+            assert committed == [3, 3, 1]
+            waiting.close()
+            assert committed == [3, 3, 1]
+
+
+def test_a_point_and_one_too_long_for_memory_are_not_in_one_batch_with_others(
+    result: db.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
+    committed: list[int] = []
+    waiting = commits.Commits(_Memory(), None, committed.append)
+    another = dataclasses.replace(result, meta=dataclasses.replace(result.meta, content_hash="1" * 64))
+    for one in (result, another, another, result):
+        waiting.add(one)
+    assert committed == [2]
+    waiting.commit()
+    assert committed == [2, 2]
+    monkeypatch.setattr(db.Result, "is_long", property(lambda self: self is another))
+    for one in (result, another, result):
+        waiting.add(one)
+    assert committed == [2, 2, 1, 1]
+
+
+def test_without_a_place_and_summaries_nothing_is_kept(result: db.Result) -> None:
+    committed: list[int] = []
+    nowhere = commits.Commits(None, None, committed.append)
+    nowhere.add(result)
+    nowhere.add_batch(batches.Batch.of([result]))
+    assert not nowhere._results and not nowhere._batches
+    joined = summaries.Summaries()
+    waiting = commits.Commits(None, joined, committed.append)
+    waiting.add(result)
+    waiting.add_batch(batches.Batch.of([result]))
+    waiting.close()
+    assert committed == [], "nothing comes to disk"
+    assert joined._known == {result.meta.content_hash}
+
+
+def test_a_batch_has_its_tables_rows_and_points(result: db.Result, tmp_path: Path) -> None:
+    other = dataclasses.replace(
+        result, meta=dataclasses.replace(result.meta, content_hash="1" * 64, settings={"a.b": 1}, repeat=1)
+    )
+    batch = batches.Batch.of([result, other])
+    assert batch.files == ("points.parquet", "flows.parquet", "series.parquet", "links.parquet", "link_series.parquet")
+    assert batch.settings == ["a.b"] and not batch.is_long
+    assert batch.rows == sum(2 * len(getattr(result, name)) for name in ("flows", "series", "links", "link_series"))
+    assert list(batch.of_tables(["links", "flows"]).tables) == ["flows", "links"]
+    assert batch.only({result.meta.content_hash, "1" * 64}) is batch
+    alone = batch.only({"1" * 64})
+    assert [meta.repeat for meta in alone.metas] == [1] and alone.points.height == 1
+    (back,) = alone.results(tmp_path)
+    assert back.meta == other.meta
+    assert back.scenario_name == str(tmp_path / "scenario.toml")
+    assert back.flows.to_polars().equals(result.flows.to_polars())
+    assert "scenario" not in batches.Batch.of([result], batches.SUMMARIES).points.columns
+    assert list(batches.Batch.of([result], batches.SUMMARIES).tables) == ["flows", "links"]
+    together = batches.Batch.joined([batches.Batch.of([result]), batches.Batch.of([other])])
+    assert together.settings == ["a.b"]
+    assert together.points["a.b"].to_list() == [None, "1"]
+    assert together.tables["flows"].to_polars()["a.b"].to_list() == [None, None, "1", "1"]
+    assert batches.Batch.joined([batch]) is batch
+
+
+def test_folders_of_batches_are_numbered_on(tmp_path: Path) -> None:
+    archive = batches.Archive(tmp_path)
+    assert archive.next_folder() == tmp_path / "batches" / "000000"
+    assert archive.folders() == [] and archive.count() == 0
+    for name in ("000009", "000010", "1000000", "00001", "x000099"):
+        (tmp_path / "batches" / name).mkdir(parents=True)
+    assert archive.next_folder() == tmp_path / "batches" / "1000001"
+    assert archive.folders() == [], "none of them holds a batch"
+    for name in ("1000000", "000010"):
+        (tmp_path / "batches" / name / "points.parquet").write_text("")
+    assert [folder.name for folder in archive.folders()] == ["000010", "1000000"]
+
+
+def test_a_result_tells_what_it_has(result: db.Result) -> None:
+    printed = result.summary()
+    assert list(printed) == ["flows", "links", "run"]
+    assert list(printed["run"]) == ["seed", "sim_s", "cpu_s", "events", "packets", "version", "content_hash"]
+    certified = dataclasses.replace(result.meta, certificate={"kernel": "6"}, ground="linux")
+    told = dataclasses.replace(result, meta=certified).summary()["run"]
+    assert (told["ground"], told["certificate"]) == ("linux", {"kernel": "6"})
+    assert (result.is_long, result.tables) == (False, ("flows", "series", "links", "link_series"))
+    assert result.rows == len(result.flows) + len(result.series) + len(result.link_series)
+    assert repr(result) == "<Result run seed=7 flows=2 4 s>"
+    named = dataclasses.replace(result, meta=dataclasses.replace(result.meta, label="a\nb", sim_s=1.5))
+    assert repr(named) == "<Result a\\nb seed=7 flows=2 1.5 s>"
+    assert result._repr_html_().startswith("<p>4 s, seed 7</p><table>")

@@ -646,3 +646,53 @@ def test_nothing_outlives_a_shell_that_is_killed(tmp_path: Path) -> None:
             pytest.skip(str(killed.communicate()[1]))
         killed.kill()
     wait_until(lambda: not running(mark))
+
+
+def test_a_ground_is_one_by_its_name_or_with_its_settings() -> None:
+    assert grounds.ground("sim") == grounds.ground("simulator") == grounds.SIMULATED == grounds.Simulator(1, False)
+    assert grounds.ground("sim", 3) == grounds.Simulator(threads=3)
+    assert grounds.ground("sim", 1, True) == grounds.Simulator(plain=True)
+    assert grounds.ground("linux") == db.Linux() == db.Linux(retries=2, sysctl={}, allow_programs=False)
+    mine = db.Linux(retries=0)
+    assert grounds.ground(mine) is mine
+    wrong: list[tuple[tuple[Any, ...], str]] = [
+        (("bsd",), "on='bsd': there are 'sim' and 'linux'"),
+        (("linux", 1, True), "plain=True: the kernel carries packets as it does"),
+        (("linux", 0), "threads=0: a run takes at least one thread"),
+        (("linux", 2), "threads=2: a run on the kernel has no threads of its own"),
+        (("sim", 0), "threads=0: a run takes at least one thread"),
+        (("sim", 2, True), "threads=2: a plain run takes one thread"),
+    ]
+    for arguments, said in wrong:
+        with pytest.raises(ValueError, match=f"^{said}$"):
+            grounds.ground(*arguments)
+    assert (grounds.Simulator().takes_processes, grounds.Simulator(plain=True).takes_processes) == (True, False)
+    assert (mine.is_alone, mine.takes_processes, mine.threads, grounds.Simulator.is_alone) == (True, False, 1, False)
+    assert grounds.Simulator().watch() is None  # type: ignore[func-returns-value]
+
+
+def test_receivers_are_those_of_a_kernel_by_its_release() -> None:
+    for release, known in (("6.12.117", (6, 12)), ("7.2-rc1", (7, 2)), ("5.10", (5, 10))):
+        assert grounds.receivers_of(release) == _core.receivers_of_linux(known)
+
+
+def void(reasons: list[str], label: str = "") -> db.Result:
+    done = db.run(SCENARIO | {"duration": "1s"})
+    return dataclasses.replace(done, meta=dataclasses.replace(done.meta, label=label, certificate={"void": reasons}))
+
+
+def test_a_run_on_the_kernel_is_repeated_while_it_is_void(monkeypatch: pytest.MonkeyPatch) -> None:
+    (point,) = experiments.load(SCENARIO).points
+    given: list[db.Result] = []
+    monkeypatch.setattr(grounds, "_attempt", lambda *_: given.pop(0))
+    bad, worse, good = void(["late"], "loss=1%"), void(["late", "busy"], "loss=1%"), void([])
+    given[:] = [bad, good]
+    kept = db.Linux().run(point, _core.CancelToken(), None)
+    assert kept.meta == good.meta and kept.void_attempts == (bad,)
+    given[:] = [bad, bad, worse]
+    with pytest.raises(db.VoidRunError, match=r"^loss=1%: void after 3 attempts: late; busy\n  help: leave") as error:
+        db.Linux().run(point, _core.CancelToken(), None)
+    assert error.value.attempts == (bad, bad, worse)
+    given[:] = [void(["late"])]
+    with pytest.raises(db.VoidRunError, match=r"^void after 1 attempts: late"):
+        db.Linux(retries=0).run(point, _core.CancelToken(), None)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pytest
 
 import dumbbell as db
-from dumbbell import own
+from dumbbell import guard, own
 
 GROWS = "    def on_ack(self, conn, ack): conn.cwnd += 1\n"
 
@@ -539,3 +539,44 @@ def test_algorithms_of_a_point_are_those_of_its_flows() -> None:
         ]
     )  # fmt: skip
     assert own.algorithms_of(point) == [one]  # type: ignore[arg-type]
+
+
+# -- what a class may do to a process ---------------------------------------------------------------------------------
+
+
+def test_a_change_of_state_is_one_of_type_or_value_and_nan_is_itself() -> None:
+    for old, new in ((1, 1.0), (1, True), (1.0, 2.0), ([1], [2]), (None, 0), ("a", "b")):
+        assert not guard._same(old, new)
+    for value in (1, math.nan, [1, 2], {"a": 1}, None):
+        assert guard._same(value, value)
+    assert guard._same(math.nan, float("nan"))
+    assert guard._short("x" * 38) == "'" + "x" * 38 + "'"
+    assert guard._short("x" * 39) == "'" + "x" * 36 + "..."
+    algorithm = checked(Observed)
+    guard._check_state(algorithm, algorithm.state())
+    with pytest.raises(db.RunError, match=r"has changed `gone` of .* from 3 to None, and the next one would"):
+        guard._check_state(algorithm, algorithm.state() | {"gone": 3})
+    before = algorithm.state()
+    del before["Observed.gain"]
+    with pytest.raises(db.RunError, match=r"has changed `Observed\.gain` of .* from None to 1\.0"):
+        guard._check_state(algorithm, before)
+
+
+def test_the_hook_that_a_thread_is_in_is_the_outermost_frame_that_is_not_ours() -> None:
+    frame = sys._getframe()
+    found = guard._hook(frame)
+    assert found is None, "nothing of the package is on the way here"
+    seen: list[Any] = []
+
+    class Mine(Base):
+        def observe(self) -> dict[str, Any]:
+            def deeper() -> None:
+                seen.append(guard._hook(sys._getframe()))
+
+            deeper()
+            return {}
+
+    checked(Mine).first_names(Mine())
+    assert [one.f_code.co_name for one in seen] == ["observe"]
+    assert guard._hook(None) is None
+    assert guard._resident() > 1 << 20
