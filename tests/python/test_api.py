@@ -243,7 +243,7 @@ def test_what_a_sweep_cannot_do_is_refused_before_it_runs() -> None:
     client: Any = object()
     for wrong in ({"jobs": 1}, {"threads": 2}, {"plain": True}):
         with pytest.raises(ValueError, match="a cluster runs the simulator"):
-            db.sweep(DOCUMENT, client=client, **wrong)  # type: ignore[arg-type]
+            db.sweep(DOCUMENT, client=client, **wrong)
     for verify in (0.0, 1.0):
         assert len(db.sweep(DOCUMENT, client=client, verify=verify)) == 1
 

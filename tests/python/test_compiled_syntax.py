@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dumbbell import _core
 from dumbbell.compiled import faults, refusals
 from dumbbell.compiled.faults import Kind, Site
 from dumbbell.compiled.slots import Refused, Slot, article, slot_of
@@ -533,6 +534,8 @@ REWRITTEN: list[tuple[str, str]] = [
         "x = self._step(kind=1)",
         "x = _db_1__step(_db_f, self, 1, 2)",
     ),
+    ("x = 1\nx += 2", "x = 1\nx = _db_add(_db_f, x, 2, 1)"),
+    ("ack.cwnd.cwnd = 1", "_db_t1 = 1\n_db_set_cwnd(_db_get_cwnd(ack), _db_t1, 1)"),
 ]
 """Statements, and what they become."""
 
@@ -1023,6 +1026,10 @@ NOT_COMPILED: list[tuple[str, int, str]] = [
         1,
         "`twice`: too many positional arguments",
     ),
+    ("y = 1\nx += 2", 2, "`x` may have no value here; give it one on every way"),
+    ("if self.x:\n    y = 1\nelse:\n    z = 2\nw = z", 5, "`z` may have no value here; give it one on every way"),
+    ("if self.x:\n    y = 1\nelse:\n    z = 2\nw = y", 5, "`y` may have no value here; give it one on every way"),
+    ("y = 1\nif self.x:\n    return\nw = z", 4, "there is no `z`"),
 ]
 """Statements, the line of them that is refused, and what is said."""
 
@@ -1031,6 +1038,8 @@ NOT_COMPILED: list[tuple[str, int, str]] = [
 def test_each_operation_becomes_a_call_with_the_number_of_its_place(text: str, becomes: str, tmp_path: Path) -> None:
     made = translator(tmp_path, text)
     assert normal(body(made, made.hook("on_ack"))) == normal(becomes)
+    functions: list[ast.stmt] = list(made.made.functions.values())
+    compile(ast.fix_missing_locations(ast.Module(functions, [])), "made", "exec")
 
 
 @pytest.mark.parametrize(("text", "line", "said"), NOT_COMPILED)
@@ -1069,6 +1078,23 @@ def test_what_is_raised_is_known_from_its_text(statement: str, said: str, tmp_pa
     made = translator(tmp_path, statement)
     made.hook("on_ack")
     assert made.made.sites[-1].raised == said
+
+
+def test_a_pass_of_a_loop_has_the_place_of_the_loop(tmp_path: Path) -> None:
+    made = translator(tmp_path, "x = 1\nwhile self.x:\n    pass\nfor i in PAIR:\n    pass\n")
+    made.hook("on_ack")
+    assert [(site.line - FIRST, site.text) for site in made.made.sites[1:]] == [
+        (2, "while self.x:"), (4, "for i in PAIR:"),
+    ]  # fmt: skip
+
+
+def test_a_function_beside_a_class_has_no_object(tmp_path: Path) -> None:
+    made = translator(tmp_path, "return twice(conn.cwnd)")
+    made.hook("on_ack")
+    assert "def _db_1_twice(_db_f, x, plus):" in made.made.source()
+    alone = translator(tmp_path, "pass")
+    assert alone.function(alone.cls.on_ack.__globals__["twice"]) == "_db_0_twice"
+    assert alone.made.source() == "def _db_0_twice(_db_f, x, plus):\n    return x"
 
 
 def test_functions_are_rewritten_once_and_those_that_call_themselves_never(tmp_path: Path) -> None:
@@ -1165,7 +1191,7 @@ def test_a_number_left_behind_says_what_an_interpreted_class_says(kind: Kind, va
 
 
 def test_rates_have_bounds_of_their_own() -> None:
-    bounds = faults._core.machine_contract()["bounds"]
+    bounds = _core.machine_contract()["bounds"]
     for kind, least in ((Kind.PACING_RATE, "1"), (Kind.APP_LIMITED, "0")):
         told = faults.described("on_ack", int(kind), SITE, -1.0)
         assert f"= -1`: it must lie between {least} and {bounds['rate']:.0f} " in told

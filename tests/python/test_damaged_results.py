@@ -18,10 +18,10 @@ import pytest
 import dumbbell as db
 from conftest import Cli
 from dumbbell import commits, results
-from dumbbell.marker import Marker, NewerError, checksum, read_file, read_json, read_marker
+from dumbbell.marker import Marker, NewerError, ResultError, checksum, read_file, read_json, read_marker
 from dumbbell.meta import meta_of
 from dumbbell.points import Points, points_of, values
-from dumbbell.results import ResultError, setting_name, setting_text, without_infinities
+from dumbbell.results import setting_name, setting_text, without_infinities
 
 
 def _truncate(path: Path) -> None:
@@ -236,28 +236,29 @@ def test_what_a_run_was_is_read_with_its_types_checked() -> None:
     read = meta_of(earlier, "here")
     assert (read.build, read.ground, read.certificate, read.void) == ("", "simulator", None, [])
     assert meta_of(fields(certificate={"void": ["late", 3]}), "here").void == ["late", "3"]
-    for good in (
+    taken: list[dict[str, Any]] = [
         {"seed": 2**64 - 1}, {"repeat": 2**32 - 1}, {"events": 0}, {"sim_s": 0}, {"ground": "simulator"},
         {"certificate": None}, {"algorithms": {}},
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for good in taken:
         assert meta_of(fields(**good), "here")
 
 
-@pytest.mark.parametrize(
-    ("field", "wrong"),
-    [
-        *((name, wrong) for name in ("version", "engine", "build", "label") for wrong in (3, None)),
-        *((name, wrong) for name in ("seed", "events", "packets") for wrong in (-1, 2**64, True, 1.0, "1")),
-        *(("repeat", wrong) for wrong in (-1, 2**32, True)),
-        *((name, wrong) for name in ("sim_s", "cpu_s", "wall_s") for wrong in (-0.5, math.inf, True, "1", None)),
-        *(("content_hash", wrong) for wrong in ("a" * 63, "a" * 65, "A" * 64, "g" * 64, 3)),
-        *(("algorithms", wrong) for wrong in ([], {"a": 1}, None)), ("settings", []), ("settings", None),
-        ("ground", "windows"), ("certificate", []),
-    ],
-)  # fmt: skip
-def test_a_field_of_another_kind_is_damage(field: str, wrong: object) -> None:
-    with pytest.raises(ResultError, match=rf"^here: damaged, `{field}` cannot be "):
-        meta_of(fields(**{field: wrong}), "here")
+OF_OTHER_KINDS: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(("version", "engine", "build", "label"), (3, None)),
+    **dict.fromkeys(("seed", "events", "packets"), (-1, 2**64, True, 1.0, "1")),
+    "repeat": (-1, 2**32, True),
+    **dict.fromkeys(("sim_s", "cpu_s", "wall_s"), (-0.5, math.inf, True, "1", None)),
+    "content_hash": ("a" * 63, "a" * 65, "A" * 64, "g" * 64, 3),
+    "algorithms": ([], {"a": 1}, None), "settings": ([], None), "ground": ("windows",), "certificate": ([],),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", OF_OTHER_KINDS)
+def test_a_field_of_another_kind_is_damage(field: str) -> None:
+    for wrong in OF_OTHER_KINDS[field]:
+        with pytest.raises(ResultError, match=rf"^here: damaged, `{field}` cannot be "):
+            meta_of(fields(**{field: wrong}), "here")
 
 
 def test_fields_that_are_missing_or_unknown_are_named() -> None:
@@ -266,7 +267,8 @@ def test_fields_that_are_missing_or_unknown_are_named() -> None:
             meta_of({name: value for name, value in fields().items() if name != field}, "here")
     with pytest.raises(ResultError, match=r"^here: unknown `a`, written by another version \(Dumbbell 1\)"):
         meta_of(fields(b=1, a=2), "here")
-    for wrong in ([], None, "text"):
+    no_objects: tuple[object, ...] = ([], None, "text")
+    for wrong in no_objects:
         with pytest.raises(ResultError, match=r"^here: damaged, not a JSON object"):
             meta_of(wrong, "here")
     with pytest.raises(ResultError) as error:
@@ -330,20 +332,27 @@ def test_a_marker_says_what_is_in_a_folder(tmp_path: Path) -> None:
     assert list(content["files"].items()) == [("a", "1"), ("b", None)] and content["kind"] == "result"
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        *(({"format": wrong}, "`format` is not a number") for wrong in (0, -1, True, "1", None, 1.0)),
-        *(({"kind": wrong}, "`kind` is not a text") for wrong in (None, 3)),
-        *(({"files": wrong}, "`files` does not hold names of files in this directory")
-          for wrong in (["a"], {"": None}, {".": None}, {"..": None}, {"a/b": None}, {"a\\b": None}, {"a\0": None},
-                        {"dumbbell.json": None})),
-        *(({"files": {"a": wrong}}, "`files` holds a checksum that is not a text") for wrong in (3, [])),
-    ],
-)  # fmt: skip
-def test_a_marker_of_other_types_is_damaged(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match=rf"dumbbell\.json: damaged, {said}\n  help: if .* is a result, remove this"):
-        read_marker(marked(tmp_path, **changes))
+ELSEWHERE: tuple[object, ...] = (
+    ["a"],
+    *({name: None} for name in ("", ".", "..", "a/b", "a\\b", "a\0", "dumbbell.json")),
+)
+OF_NO_MARKER: dict[str, tuple[str, tuple[object, ...]]] = {
+    "format": ("`format` is not a number", (0, -1, True, "1", None, 1.0)),
+    "kind": ("`kind` is not a text", (None, 3)),
+    "files": ("`files` does not hold names of files in this directory", ELSEWHERE),
+}
+
+
+@pytest.mark.parametrize("field", OF_NO_MARKER)
+def test_a_marker_of_other_types_is_damaged(field: str, tmp_path: Path) -> None:
+    said, values_of_it = OF_NO_MARKER[field]
+    for wrong in values_of_it:
+        with pytest.raises(ResultError, match=rf"dumbbell\.json: damaged, {said}\n  help: if .* is a result, remove"):
+            read_marker(marked(tmp_path, **{field: wrong}))
+    no_texts: tuple[object, ...] = (3, [])
+    for checksum_of_it in no_texts:
+        with pytest.raises(ResultError, match="`files` holds a checksum that is not a text"):
+            read_marker(marked(tmp_path, files={"a": checksum_of_it}))
 
 
 def test_a_file_that_is_none_is_said(tmp_path: Path) -> None:

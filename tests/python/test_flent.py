@@ -7,6 +7,7 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -465,7 +466,7 @@ def test_what_is_computed_of_streams_is_of_those_that_have_a_value() -> None:
 
 
 def test_samples_of_a_run_are_values_at_their_steps() -> None:
-    rows = [
+    rows: list[dict[str, float | None]] = [
         {"flow": flow, "t_s": at, "goodput_mbps": 10.0 * flow + at, "rtt_ms": 100.0 + at}
         for flow in (0, 1, 2) for at in (0.0, 0.5, 1.0, 1.5, 2.1, 2.5, 3.0, 3.5, 4.5)
     ]  # fmt: skip
@@ -605,9 +606,11 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
 # -- inspection -------------------------------------------------------------------------------------------------------
 
 
-def idle(before: list[float | None], after: list[float | None], **series: list[float | None]) -> inspection.Inspection:
+def idle(
+    before: Sequence[float | None], after: Sequence[float | None], **series: list[float | None]
+) -> inspection.Inspection:
     """Of pings every second: before a load of 30 s that begins at 20 s, in it 500 ms each, and after it."""
-    pings = [*before, *[500.0] * 30, *after]
+    pings: list[float | None] = [*before, *[500.0] * 30, *after]
     first = 20.0 - len(before)
     at = [first + number for number in range(len(pings))]
     # The test ends as long after the load as it began before it.
@@ -664,14 +667,17 @@ def test_pings_of_icmp_come_before_others_and_any_before_none() -> None:
     assert inspection.inspect(data, Path("x")).before.largest_ms == 7.0
 
 
-def changing(before: float, after: float, at: int, seconds: int = 40, noise: float = 0.0, **others: Any) -> Any:
+def changing(
+    before: float, after: float, at: int, others: dict[str, list[float | None]] | None = None, *, seconds: int = 40,
+    noise: float = 0.0, name: str = "TCP upload",
+) -> Any:  # fmt: skip
     """What is told of a throughput of some seconds that is another one from some second on, after 2 s of silence."""
     draw = np.random.default_rng(1)
     rates: list[float | None] = [(before if n < at else after) + noise * float(draw.normal()) for n in range(seconds)]
     times = [float(n) for n in range(seconds + 4)]
-    series: dict[str, list[float | None]] = {others.pop("name", "TCP upload"): [None, None, *rates, None, None]}
+    series: dict[str, list[float | None]] = {name: [None, None, *rates, None, None]}
     metadata = {"LENGTH": seconds, "TOTAL_LENGTH": seconds + 4}
-    return inspection.inspect(flent.FlentData("t", "", times, series | others, metadata), Path("x")).change
+    return inspection.inspect(flent.FlentData("t", "", times, series | (others or {}), metadata), Path("x")).change
 
 
 def test_a_throughput_changes_by_three_tenths_of_the_larger_and_more_than_chance() -> None:
@@ -697,10 +703,10 @@ def test_both_parts_of_a_change_last_five_seconds_after_the_first_five() -> None
 def test_a_change_is_one_of_the_sum_of_uploads_or_of_downloads_where_there_are_none() -> None:
     steady: list[float | None] = [None, None, *[1000.0] * 40, None, None]
     falling: list[float | None] = [None, None, *[50.0] * 20, *[20.0] * 20, None, None]
-    assert changing(100.0, 50.0, 20, **{"TCP download": steady}) is not None
+    assert changing(100.0, 50.0, 20, {"TCP download": steady}) is not None
     assert changing(100.0, 50.0, 20, name="TCP download") is not None
-    assert changing(100.0, 50.0, 20, **{"TCP upload::2": steady}) is None, "the sum hardly changes"
-    both = changing(100.0, 50.0, 20, **{"TCP upload::2": falling, "TCP upload avg": steady, "TCP upload sum": steady})
+    assert changing(100.0, 50.0, 20, {"TCP upload::2": steady}) is None, "the sum hardly changes"
+    both = changing(100.0, 50.0, 20, {"TCP upload::2": falling, "TCP upload avg": steady, "TCP upload sum": steady})
     assert (both.before_mbps, both.after_mbps) == (150.0, 70.0)
     assert changing(100.0, 50.0, 20, name="HTTP") is None
 

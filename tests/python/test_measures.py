@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -21,9 +22,9 @@ LINK: dict[str, Any] = {"link": 0, "name": "slow", "utilization": 0.75, "capacit
 
 
 def result(
-    flows: list[dict[str, Any]],
-    rates: list[list[float | None]] | None = None,
-    used: list[float | None] | None = None,
+    flows: Sequence[Mapping[str, Any]],
+    rates: Sequence[Sequence[float | None]] | None = None,
+    used: Sequence[float | None] | None = None,
     links: list[dict[str, Any]] | None = None,
     step_s: float = 1.0,
 ) -> Result:
@@ -35,11 +36,13 @@ def result(
     ]
     link_series = [{"link": link, "t_s": (at + 1) * step_s, "utilization": value if link == 0 else 0.01}
                    for at, value in enumerate(used or []) for link in (0, 1)]  # fmt: skip
-    rows = [FLOW | {"flow": number} | flow for number, flow in enumerate(flows)]
+    rows = [{**FLOW, "flow": number, **flow} for number, flow in enumerate(flows)]
     tables = (rows, series, [LINK] if links is None else links, link_series)
-    frames = [Table(pl.DataFrame(table, infer_schema_length=None)) for table in tables]
+    flow_table, series_table, link_table, link_series_table = (
+        Table(pl.DataFrame(table, infer_schema_length=None)) for table in tables
+    )
     meta = Meta("1", "e", "", 0, 1, "a" * 64, 20.0, 0.5, 0.6, 10, 1500)
-    return Result(*frames, meta=meta, described="")
+    return Result(flow_table, series_table, link_table, link_series_table, meta, "")
 
 
 def found(result: Result, solo: Result | None = None) -> dict[tuple[str, str], float]:
@@ -116,8 +119,8 @@ LATE = {"label": "b", "start_s": 4.0}
 
 def test_a_newcomer_converges_to_what_the_end_of_the_series_has() -> None:
     # The last fifth has 10 together, so that 5 is fair: 4.5 is near enough from the bin at 8 s on, 4 earlier.
-    first: list[float | None] = [10.0] * 4 + [8.0] * 2 + [5.5] * 14
-    second: list[float | None] = [None] * 4 + [2.0] * 2 + [4.0] * 2 + [4.5] * 12
+    first = [10.0] * 4 + [8.0] * 2 + [5.5] * 14
+    second = [*[None] * 4, *[2.0] * 2, *[4.0] * 2, *[4.5] * 12]
     values = found(result([{}, LATE], [first, second]))
     assert values["run", "convergence_time"] == pytest.approx(2.0)
     assert values["1 b", "newcomer_time"] == pytest.approx(2.0)
@@ -135,7 +138,7 @@ def test_fairness_over_a_short_term_is_over_ten_of_the_longest_round_trips() -> 
     # Flows that alternate every two bins are fair over four of them, and not over two.
     alternating: list[list[float | None]] = [[4.0, 4.0, 0.0, 0.0] * 10, [0.0, 0.0, 4.0, 4.0] * 10]
     for rtt_ms, jain in ((40.0, 1.0), (20.0, 0.5), (1.0, 0.5)):
-        flows = [{"base_rtt_ms": 1.0}, {"label": "b", "base_rtt_ms": rtt_ms}]
+        flows: list[dict[str, Any]] = [{"base_rtt_ms": 1.0}, {"label": "b", "base_rtt_ms": rtt_ms}]
         values = found(result(flows, alternating, step_s=0.1))
         assert values["run", "short_term_jain"] == pytest.approx(jain)
 
@@ -158,8 +161,8 @@ def test_a_series_tells_how_even_a_flow_is_and_how_it_oscillates() -> None:
 
 def test_a_link_starts_up_from_the_first_flow_on_and_is_in_equilibrium_once_flows_are_even() -> None:
     used: list[float | None] = [None, 0.0, 0.5, 0.8, *[1.0] * 26]
-    flows = [{"start_s": 2.5}, {"label": "b", "start_s": 1.0}]
-    rates: list[list[float | None]] = [[9.0] * 7 + [5.0] * 23, [1.0] * 7 + [5.0] * 23]
+    flows: list[dict[str, Any]] = [{"start_s": 2.5}, {"label": "b", "start_s": 1.0}]
+    rates = [[9.0] * 7 + [5.0] * 23, [1.0] * 7 + [5.0] * 23]
     values = found(result(flows, rates, used, [LINK, LINK | {"link": 1, "utilization": 0.1}]))
     assert values["run", "startup_time"] == pytest.approx(3.0)
     assert values["run", "equilibrium_time"] == pytest.approx(7.0)

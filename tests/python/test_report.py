@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from dumbbell import report
+from dumbbell.agreement import MEASURES
 from dumbbell.agreement import Pair as Agreement
 from dumbbell.columns import Column
 from dumbbell.inference import HypothesisTest, Interval, anova
@@ -43,7 +44,7 @@ SOURCE = {
 
 
 def meta(**given: Any) -> Meta:
-    known = {
+    known: dict[str, Any] = {
         "version": "1", "engine": "e", "label": "", "repeat": 0, "seed": 3, "content_hash": "a" * 64, "sim_s": 20.0,
         "cpu_s": 0.5, "wall_s": 0.6, "events": 10, "packets": 1500,
     }  # fmt: skip
@@ -55,10 +56,11 @@ def table(rows: list[dict[str, Any]]) -> Table:
 
 
 def run(flows: list[dict[str, Any]], **others: Any) -> Result:
-    tables = {name: table(others.pop(name)) for name in ("traffic", "datagrams", "pages", "rounds") if name in others}
+    for name in {"traffic", "datagrams", "pages", "rounds"} & set(others):
+        others[name] = table(others[name])
     links = table(others.pop("links", [LINK]))
     rows = [FLOW | flow for flow in flows]
-    return Result(table(rows), table([]), links, table([]), others.pop("meta", meta()), "", **tables, **others)
+    return Result(table(rows), table([]), links, table([]), others.pop("meta", meta()), "", **others)
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -193,7 +195,7 @@ def test_flows_with_streams_are_rows_of_waiting() -> None:
 
 
 def sweep(flows: list[dict[str, Any]], points: list[Meta], **others: list[dict[str, Any]]) -> SweepResult:
-    tables = {name: table(rows) for name, rows in others.items()}
+    tables: dict[str, Any] = {name: table(rows) for name, rows in others.items()}
     return SweepResult(table([FLOW | flow for flow in flows]), table([LINK]), points, **tables)
 
 
@@ -346,7 +348,7 @@ def test_two_results_are_printed_side_by_side_with_their_difference(capsys: pyte
     assert [line[-3:] for line in lines if line[:1] == ["b"]] == [["0", "11", "-"]]
     report.side_by_side(pairs[:1] * 1000, ("here", "there"))
     rows = [line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["a"]]
-    assert len(rows) == 40 * len(report.MEASURES)
+    assert len(rows) == 40 * len(MEASURES)
 
 
 def test_a_run_is_printed_with_all_that_it_has_and_what_it_cost(capsys: pytest.CaptureFixture[str]) -> None:

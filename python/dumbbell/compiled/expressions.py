@@ -245,7 +245,8 @@ class Expressions:
         if isinstance(operator, ast.In):
             if not (isinstance(right, ast.Tuple | ast.List | ast.Set) and right.elts and _is_simple(left)):
                 self._refuse(at, "`in` can be compiled with a name before it and a tuple behind it")
-            return ast.BoolOp(ast.Or(), [self._compared(ast.Eq(), left, item, at) for item in right.elts])
+            found = [self._compared(ast.Eq(), left, item, at) for item in right.elts]
+            return found[0] if len(found) == 1 else ast.BoolOp(ast.Or(), found)
         for one, other in ((left, right), (right, left)):
             if isinstance(one, ast.Constant) and isinstance(one.value, str):
                 number = EVENTS.index(one.value) if one.value in EVENTS else -1
