@@ -503,3 +503,68 @@ def test_an_adversary_finds_the_same_on_a_cluster(client: Any) -> None:
     there = adversary.find("reno", attacks=["losses"], evaluations=1, client=client)
     here = adversary.find("reno", attacks=["losses"], evaluations=1, jobs=1)
     assert dataclasses.replace(there, elapsed_s=0) == dataclasses.replace(here, elapsed_s=0)
+
+
+def test_numbers_that_no_run_has_are_refused_in_both_tables_and_those_at_the_edge_are_not() -> None:
+    points = experiment.load(MANY, set={"sweep": {"repeat": 1}}).points[:1]
+    asked = {point.content_hash: point for point in points}
+    honest = answered(points)
+
+    def reason(table: str, **columns: Any) -> str:
+        wrong = rewritten(honest, table, lambda frame: frame.with_columns(**columns))
+        with pytest.raises(answers.WrongAnswerError) as error:
+            answers.checked(wrong, asked, 0.0, AMPLE)
+        return str(error.value)
+
+    for table, column in (("flows", "mean_rtt_ms"), ("links", "utilization")):
+        for value in (float("inf"), -1e-9):
+            assert reason(table, **{column: pl.lit(value)}) == f"a number in `{table}.{column}` that cannot be"
+    more = pl.col("sent_total") + 1
+    assert reason("flows", retransmits_total=more) == "more `retransmits_total` than `sent_total`"
+    edge = {"retransmits_total": pl.col("sent_total"), "mean_rtt_ms": pl.lit(0.0), "p95_rtt_ms": pl.lit(float("nan"))}
+    assert answers.checked(rewritten(honest, "flows", lambda frame: frame.with_columns(**edge)), asked, 0.0, AMPLE)
+
+
+def test_a_share_of_points_is_verified_by_their_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = experiment.load(MANY, set={"sweep": {"repeat": 6}}).points
+    asked = {point.content_hash: point for point in points}
+    honest = answered(points)
+    again: list[str] = []
+    monkeypatch.setattr(answers, "_verify", lambda batch, meta, point: again.append(meta.content_hash))
+    places = sorted(int(key[:8], 16) / 2**32 for key in asked)
+    for share, count in ((0.0, 0), (1.0, 6), ((places[2] + places[3]) / 2, 3), (places[2], 2)):
+        again.clear()
+        answers.checked(honest, asked, share, AMPLE)
+        assert len(again) == count
+        assert all(int(key[:8], 16) < share * 2**32 for key in again)
+
+
+def test_what_was_not_finished_may_be_missing_and_files_are_files() -> None:
+    points = experiment.load(MANY, set={"sweep": {"repeat": 2}}).points
+    asked = {point.content_hash: point for point in points}
+    part = dataclasses.replace(answered(points[:1]), error=db.RunError("no"))
+    (batch,) = answers.checked(part, asked, 0.0, AMPLE)
+    assert len(batch.metas) == 1
+    assert answers.checked(dataclasses.replace(part, batches=[]), asked, 0.0, AMPLE) == []
+    for batches_of_it in ([["a"]], [{"flows.parquet": "text"}]):
+        with pytest.raises(answers.WrongAnswerError, match="a batch that cannot be read: it is not made of files"):
+            answers.checked(dataclasses.replace(part, batches=batches_of_it), asked, 0.0, AMPLE)
+    assert answers._size(b"nothing") == 7
+
+
+def test_a_pace_is_bounded_by_what_a_task_may_hold() -> None:
+    pace = cluster._Pace()
+    pace.add(100_000, 1.0)
+    assert pace.size(1) == 1024
+    slow = cluster._Pace()
+    slow.add(10, 4.0)
+    slow.add(10, 1.0)
+    assert (slow.points, slow.seconds) == (20, 5.0)
+    assert (slow.size(1), slow.size(200), slow.size(400)) == (4, 4, 8)
+
+
+def test_other_builds_are_told_by_four_of_their_workers() -> None:
+    others = {f"tcp://{number}": f"d{number}" for number in (5, 3, 1, 4, 2)}
+    said = cluster._other_builds(others, "here")
+    assert said.startswith("workers run another build of the engine than this machine (here): tcp://1 (d1), ")
+    assert "tcp://4 (d4)\n" in said and "tcp://5" not in said
