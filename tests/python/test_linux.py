@@ -696,3 +696,22 @@ def test_a_run_on_the_kernel_is_repeated_while_it_is_void(monkeypatch: pytest.Mo
     given[:] = [void(["late"])]
     with pytest.raises(db.VoidRunError, match=r"^void after 1 attempts: late"):
         db.Linux(retries=0).run(point, _core.CancelToken(), None)
+
+
+def test_a_command_of_one_text_is_a_line_for_the_shell() -> None:
+    assert shell.words(["ls -l | wc"]) == ["sh", "-c", "ls -l | wc"]
+    assert shell.words(["ls", "-l"]) == ["ls", "-l"]
+
+
+def test_a_log_of_packets_is_one_of_mahimahi_for_each_direction(tmp_path: Path) -> None:
+    rows = [
+        ("up", 0.0015, "arrival", 1500, None), ("up", 0.0029, "departure", 1500, 1.6),
+        ("down", 1.0, "arrival", 60, None),
+        ("up", 2.0, "drop", 40, None), ("down", 1.5, "departure", 60, 500.4),
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, ["direction", "t_s", "event", "bytes", "delay_ms"], orient="row")
+    written = shell.write_log(db.Table(frame), tmp_path / "log")
+    assert [path.name for path in written] == ["packets.parquet", "up.log", "down.log"]
+    assert (tmp_path / "log" / "up.log").read_text() == "1 + 1500\n2 - 1500 2\n2000 d 1 40\n"
+    assert (tmp_path / "log" / "down.log").read_text() == "1000 + 60\n1500 - 60 500\n"
+    assert pl.read_parquet(written[0]).equals(frame)

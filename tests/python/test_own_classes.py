@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 import pytest
 
 import dumbbell as db
-from dumbbell import guard, own
+from dumbbell import guard, new_algorithm, own
+from dumbbell.storage import OutputError
 
 GROWS = "    def on_ack(self, conn, ack): conn.cwnd += 1\n"
 
@@ -580,3 +581,52 @@ def test_the_hook_that_a_thread_is_in_is_the_outermost_frame_that_is_not_ours() 
     assert [one.f_code.co_name for one in seen] == ["observe"]
     assert guard._hook(None) is None
     assert guard._resident() > 1 << 20
+
+
+# -- a project to begin with ------------------------------------------------------------------------------------------
+
+
+def test_a_project_is_a_folder_of_files_that_name_the_algorithm(tmp_path: Path) -> None:
+    names = {
+        "python": ["mine.py"], "c": ["mine.c", "Makefile", "dumbbell_cc.h"],
+        "rust": ["Cargo.toml", "src/lib.rs", "src/contract.rs"],
+    }  # fmt: skip
+    for language, own_files in names.items():
+        files = new_algorithm.begin("mine", language, tmp_path / language / "deep")
+        folder = tmp_path / language / "deep" / "mine"
+        common = ["README.md", "mine.toml", "test_mine.py", ".gitignore"]
+        assert [str(file.relative_to(folder)) for file in files] == [*common, *own_files]
+        texts = {file.name: file.read_text() for file in files}
+        assert not any("@NAME@" in text or "@PLACE@" in text or "@STEPS@" in text for text in texts.values())
+        spoken = new_algorithm.LANGUAGES[language]
+        assert f'{spoken.key} = "{spoken.place.replace("NAME", "mine")}"' in texts["mine.toml"]
+        assert "dumbbell run mine.toml" in texts["README.md"]
+        assert all(word in texts["README.md"] for word in (" ".join(spoken.build), "python -m unittest"))
+    with pytest.raises(OutputError, match="mine is there already: choose another name"):
+        new_algorithm.begin("mine", "python", tmp_path / "c" / "deep")
+
+
+@pytest.mark.parametrize("name", ["", "Mine", "1a", "_a", "a-b", "a" * 42, "a b"])
+def test_a_name_of_an_algorithm_is_small_letters_digits_and_underscores(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is no name for an algorithm"):
+        new_algorithm.begin(name, "python", tmp_path)
+    with pytest.raises(ValueError, match="--in java: choose from python, c, rust"):
+        new_algorithm.begin("a" * 41, "java", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_project_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="mine: cannot make this folder: Not a directory"):
+        new_algorithm.begin("mine", "python", tmp_path / "file")
+    write = Path.write_text
+
+    def failing_write(self: Path, *arguments: Any, **named: Any) -> int:
+        if self.name == "mine.py":
+            raise OSError(28, "No space left on device")
+        return write(self, *arguments, **named)
+
+    monkeypatch.setattr(Path, "write_text", failing_write)
+    with pytest.raises(OutputError, match=r"mine\.py: cannot write: No space left on device"):
+        new_algorithm.begin("mine", "python", tmp_path)
+    assert not (tmp_path / "mine").exists()

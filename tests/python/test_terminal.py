@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -10,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+import warnings
 from collections.abc import Callable
 from fcntl import ioctl
 from pathlib import Path
@@ -20,6 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conftest import Cli
+from dumbbell import _core, console, storage
 from dumbbell import terminal as terminal_tables
 from dumbbell.application import app
 from dumbbell.papers import text
@@ -211,3 +214,69 @@ def test_a_heading_is_printed_as_it_is_written_above_its_column(capsys: pytest.C
     assert head.split() == ["name", "[of", "it]", "number"]
     assert first.rstrip().endswith("     1") and second.rstrip().endswith(" 1,000")
     assert first.startswith("  a") or first.startswith(" a")
+
+
+class Screen(io.StringIO):
+    """A terminal of some columns."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def fitted(text: str, columns: int, item: bool = False) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((columns, 24)))
+        start, hanging = (console._ITEM, 4) if item else (console._SENTENCE, 0)
+        return console._fitted(text, Screen(), start, hanging=hanging).split("\n")
+
+
+def test_a_line_is_broken_where_it_is_longer_than_the_terminal_and_goes_on_below_its_words() -> None:
+    assert fitted("error: one two three", 20) == ["error: one two three"]
+    assert fitted("error: one two three", 19) == ["error: one two", "       three"]
+    assert fitted("  help: one two three", 18) == ["  help: one two", "        three"]
+    assert fitted("note: one two three", 14) == ["note: one two", "      three"]
+    assert fitted("one two-three four", 14) == ["one two-three", "four"]
+    assert fitted("    12 | a line of a file as it is", 10) == ["    12 | a line of a file as it is"]
+    assert fitted("  item that is long", 14, item=True) == ["  item that is", "      long"]
+    assert fitted("an-unbreakable-word", 5) == ["an-unbreakable-word"]
+    assert fitted("a\x1bb\nc", 80) == ["a\\x1bb", "c"]
+    assert console._fitted("error: one two three", io.StringIO(), console._SENTENCE) == "error: one two three"
+
+
+def test_a_mistake_is_a_line_with_status_two_and_a_program_that_fails_one_with_status_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cases: list[tuple[BaseException, int, str]] = [
+        (_core.ScenarioError("error: wrong"), 2, "error: wrong\n"),
+        (_core.RunError("too much"), 2, "error: too much\n"),
+        (storage.ResultError("damaged", "mend it"), 2, "error: damaged\n  help: mend it\n"),
+        (_core.ProgramError("it ended"), 1, "error: it ended\n"),
+    ]
+    for error, status, said in cases:
+        with pytest.raises(SystemExit) as ended, console.reporting_errors():
+            raise error
+        assert (ended.value.code, capsys.readouterr().err) == (status, said)
+    with pytest.raises(OSError, match="broken"), console.reporting_errors():
+        raise OSError(5, "broken", "a-file")
+    with pytest.raises(ValueError, match="ours"), console.reporting_errors():
+        raise ValueError("ours")
+
+
+def test_warnings_of_ours_are_notes_each_time_and_others_are_as_ever(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(UserWarning, match="theirs"), console.reporting_errors():
+        for _ in range(2):
+            warnings.warn("damaged", storage.DamagedResultWarning, stacklevel=1)
+        warnings.warn("theirs", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "note: damaged\nnote: damaged\n"
+
+
+def test_what_is_printed_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    console.show("a\x1b")
+    console.say("b\x1b")
+    console.itemise("c\x1b")
+    console.print_paths([Path("d\x1b"), Path("e")])
+    console.print_json({"f": [1.5]})
+    assert capsys.readouterr().out == 'a\\x1b\nb\\x1b\nc\\x1b\n  d\\x1b\n  e\n{\n  "f": [\n    1.5\n  ]\n}\n'
+    with pytest.raises(ValueError, match="Out of range"):
+        console.print_json(float("nan"))
+    assert console.examples("a", "b") == "\b\nExamples:\n  a\n  b"
