@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import gzip
 import importlib
+import io
 import os
+import pickle
 import random
 import re
 import signal
@@ -25,8 +28,9 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import experiment, own, processes
+from dumbbell import _core, experiment, own, parallel, processes
 from dumbbell.contract import Random
+from dumbbell.jobs import Job, encoded, run_job
 from dumbbell.results import load_result
 from load import PATIENCE_S
 
@@ -609,3 +613,85 @@ def test_the_kernel_refuses_a_class(tmp_path: Path) -> None:
     cc = {"python": f"{mine(tmp_path)}:Mine"}
     with pytest.raises(db.RunError, match="an algorithm from a file of your own cannot run in the kernel"):
         db.run(document(cc), on=db.Linux(retries=0))
+
+
+# -- what goes between processes --------------------------------------------------------------------------------------
+
+
+def test_messages_are_whole_or_their_end_is_seen() -> None:
+    stream = io.BytesIO()
+    for message in ({"a": 1}, "x" * 1000):
+        processes._send(stream, message)
+    content = stream.getvalue()
+    assert int.from_bytes(content[:8], "little") == len(pickle.dumps({"a": 1}))
+    stream.seek(0)
+    assert [processes._receive(stream) for _ in range(2)] == [{"a": 1}, "x" * 1000]
+    for part in (content[:7], content[:-1], b""):
+        cut = io.BytesIO(part)
+        with pytest.raises(EOFError):
+            for _ in range(3):
+                processes._receive(cut)
+    assert processes._exactly(io.BytesIO(b"abc"), 3) == b"abc"
+
+
+class Unpicklable(Exception):
+    """An error that another process cannot read."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+def test_errors_that_cannot_be_handed_on_are_told_in_words() -> None:
+    same = ValueError("a")
+    assert processes._portable(same) is same
+    told = processes._portable(Unpicklable(1, 2))
+    assert isinstance(told, db.RunError) and str(told) == "Unpicklable: 1 and 2"
+
+
+def test_how_a_process_was_lost_is_said_with_its_point() -> None:
+    point: Any = SimpleNamespace(label="loss=1%")
+    assert processes._lost(point, -9).startswith("loss=1%: the process of this run was killed by signal 9\n  help: ")
+    point.label = ""
+    assert processes._lost(point, 3).startswith("the run: the process of this run ended with status 3\n")
+    assert processes._lost(point, 0).startswith("the run: the process of this run ended with status 0\n")
+
+
+def test_a_job_is_the_point_that_it_says_and_what_fails_has_its_label() -> None:
+    (point,) = experiment.load(document("reno", duration="1s")).points
+    token = _core.CancelToken()
+    place = Path("process")
+    job = Job(point.resolved_toml, point.content_hash, "loss=1%", 3, {"path.loss": "1%"})
+    ran = run_job(job, place, None, token)
+    assert (ran.meta.label, ran.meta.repeat, ran.meta.settings) == ("loss=1%", 3, {"path.loss": "1%"})
+    assert ran.scenario_toml == point.resolved_toml
+    for label, said in (("a", "the point a for another"), ("", "the point 000000000000 for another")):
+        with pytest.raises(db.ClusterError, match=said):
+            run_job(dataclasses.replace(job, content_hash="0" * 64, label=label), place, None, token)
+    with pytest.raises(db.RunError, match=r"^another process cannot read the experiment:\n.*nonsense"):
+        run_job(dataclasses.replace(job, text="nonsense = 1"), place, None, token)
+    for label, begin in (("a", "a: "), ("", "")):
+        with pytest.raises(db.RunError, match=f"^{begin}after 0 simulated seconds the run would need"):
+            run_job(dataclasses.replace(job, label=label), place, 1, token)
+    (files,) = encoded([ran, ran])
+    assert sorted(files) == [
+        "flows.parquet",
+        "link_series.parquet",
+        "links.parquet",
+        "points.parquet",
+        "series.parquet",
+    ]
+    assert list(encoded([])) == []
+
+
+def test_points_go_to_processes_where_several_of_interpreted_classes_run(tmp_path: Path) -> None:
+    swept = document({"python": f"{mine(tmp_path)}:Mine"}, sweep={"repeat": 2})
+    points = experiment.load(swept).points
+    assert parallel._processes(points, 1) is None
+    assert parallel._processes(experiment.load(document("reno")).points, 4) is None
+    made = parallel._processes(points, 2)
+    assert made is not None
+    made.close()
+    with pytest.raises(_core.RunCancelled):
+        made.run(points[0], None)
+    unsaved = experiment.load(document(type("Unsaved", (Steady,), {}))).points
+    assert parallel._processes(unsaved, 2) is None
