@@ -546,7 +546,8 @@ def test_what_was_not_finished_may_be_missing_and_files_are_files() -> None:
     (batch,) = answers.checked(part, asked, 0.0, AMPLE)
     assert len(batch.metas) == 1
     assert answers.checked(dataclasses.replace(part, batches=[]), asked, 0.0, AMPLE) == []
-    for batches_of_it in ([["a"]], [{"flows.parquet": "text"}]):
+    no_files: tuple[Any, ...] = ([["a"]], [{"flows.parquet": "text"}])
+    for batches_of_it in no_files:
         with pytest.raises(answers.WrongAnswerError, match="a batch that cannot be read: it is not made of files"):
             answers.checked(dataclasses.replace(part, batches=batches_of_it), asked, 0.0, AMPLE)
     assert answers._size(b"nothing") == 7

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import itertools
 import math
+import struct
 import sys
 import textwrap
 from collections.abc import Mapping
@@ -14,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from dumbbell import _core
+import dumbbell as db
+from dumbbell import _core, compiled, own
 from dumbbell.compiled import faults, refusals
 from dumbbell.compiled.faults import Kind, Site
 from dumbbell.compiled.slots import Refused, Slot, article, slot_of
@@ -1275,3 +1277,102 @@ def test_a_definition_is_the_one_that_runs(tmp_path: Path) -> None:
         definition(lambda: None)  # type: ignore[arg-type]
     with pytest.raises(Refused, match=r"`Mine\._prop` is not a plain function"):
         definition(made.cls._prop.fget)
+
+
+# -- the state of a flow ----------------------------------------------------------------------------------------------
+
+
+class Stateful:
+    """Has an attribute of each kind."""
+
+    gain: float = 1.5
+
+    def __init__(self) -> None:
+        self.whole, self.least, self.is_late, self.counts = 3, None, True, [1, 2]
+        self.shown: float = self.gain
+
+    def on_ack(self, conn: db.Conn, ack: db.Ack) -> None:
+        conn.cwnd = self.whole
+
+    def observe(self) -> dict[str, float | None]:
+        self.whole += 1
+        return {"whole": self.whole, "least": self.least, "late": self.is_late, "sum": sum(self.counts)}
+
+
+SLOTS = {
+    "whole": Slot("whole"), "least": Slot("float", may_be_none=True), "is_late": Slot("bool"),
+    "counts": Slot("whole", length=2), "shown": Slot("float"),
+}  # fmt: skip
+
+
+def stateful(slots: Mapping[str, Slot] = SLOTS) -> compiled.Machine:
+    algorithm = own.load(own.named(Stateful), "")
+    return compiled.Machine(algorithm, compiled._Code({}, slots), Translation({}, [Site("", "", 0, ""), SITE], {}))
+
+
+def test_a_state_is_packed_as_its_slots_say() -> None:
+    machine = stateful()
+    instance, state, names = machine.start('{"gain": 2.5, "compiled": true}')
+    assert names == ["whole", "least", "late", "sum"]
+    # What is observed first may change the object, whose state is taken afterwards.
+    assert struct.unpack("=qd??2qd", state) == (4, 0.0, True, True, 1, 2, 2.5)
+    written = struct.pack("=qd??2qd", 7, 0.25, False, False, 5, 6, 1.0)
+    values, after = machine.observe(instance, written, names)
+    assert values == [8.0, 0.25, 0.0, 11.0]
+    assert struct.unpack("=qd??2qd", after) == (8, 0.25, False, False, 5, 6, 1.0)
+    none = struct.pack("=qd??2qd", 7, 9.0, True, False, 5, 6, 1.0)
+    values, after = machine.observe(instance, none, names)
+    assert math.isnan(values[1]) and values[0] == 8.0
+    assert struct.unpack("=qd??2qd", after)[1:3] == (0.0, True)
+    assert machine.described("on_ack", int(Kind.ZERO), 1, 0.0).startswith("in `on_ack`, ZeroDivisionError")
+    assert stateful({}).start("{}")[1] == b""
+
+
+def test_an_attribute_that_has_changed_what_it_holds_is_refused() -> None:
+    def packed(**changes: object) -> str:
+        machine = stateful()
+        made: Any = machine.algorithm.instance("{}")
+        for name, value in changes.items():
+            setattr(made, name, value)
+        with pytest.raises(TypeError) as error:
+            machine._packed(made)
+        return str(error.value)
+
+    assert packed(whole=None) == "`self.whole` was a number and is None"
+    assert packed(counts=[1]) == "`self.counts` was a list of 2 numbers and is [1]"
+    assert packed(counts=(1, 2)) == "`self.counts` was a list of 2 numbers and is (1, 2)"
+    assert packed(whole="a").startswith("an attribute of the class has changed what it holds: ")
+    assert packed(whole=2**63).startswith("an attribute of the class has changed what it holds: ")
+
+
+def test_what_cannot_be_compiled_at_all_is_said_before_anything_is() -> None:
+    pytest.importorskip("numba")
+
+    def refused(cls: type) -> str:
+        with pytest.raises(own.LoadError) as error:
+            compiled.machine(own.load(own.named(cls), ""), "{}")
+        return error.value.message
+
+    def kernel(**methods: Any) -> type:
+        known = {"ssthresh": lambda self, conn: 2, "cong_avoid": lambda self, conn, acked: None}
+        return type("Mine", (), {**known, **methods})
+
+    assert refused(kernel(begins_reduction=lambda self: None)) == (
+        "`Mine` cannot be compiled: `begins_reduction` cannot be compiled"
+    )
+    stamps = refused(kernel(ack_timestamps=lambda self, value_ms, echo_ms: None))
+    assert stamps == "`Mine` cannot be compiled: `ack_timestamps` cannot be compiled"
+
+    class Raises(Stateful):
+        def __init__(self) -> None:
+            raise ValueError("no")
+
+    assert refused(Raises).endswith(".Raises.__init__`: ValueError: no")
+
+    class Twice(Stateful):
+        def __init__(self) -> None:
+            self.one = [1]
+            self.other = [1]
+            self.third = self.one
+
+    assert refused(Twice).endswith("`self.one` and `self.third` are one list; let each have its own")
