@@ -537,6 +537,12 @@ REWRITTEN: list[tuple[str, str]] = [
         "x = _db_1__step(_db_f, self, 1, 2)",
     ),
     ("x = 1\nx += 2", "x = 1\nx = _db_add(_db_f, x, 2, 1)"),
+    ("while self.x:\n    break\n    x = 1", "while _db_truth(self.a_x):\n    _db_step(_db_f, 1)\n    break"),
+    (
+        "while self.x:\n    if self.x:\n        y = 1\n    else:\n        continue\n    z = y",
+        "while _db_truth(self.a_x):\n    _db_step(_db_f, 1)\n    if _db_truth(self.a_x):\n        y = 1\n    else:\n"
+        "        continue\n    z = y",
+    ),
     ("ack.cwnd.cwnd = 1", "_db_t1 = 1\n_db_set_cwnd(_db_get_cwnd(ack), _db_t1, 1)"),
 ]
 """Statements, and what they become."""

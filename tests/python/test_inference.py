@@ -425,5 +425,7 @@ def test_two_samples_are_a_group_and_numbers_of_half_precision_are_computed_with
     p = np.array([0.1, 0.3, 0.2], dtype=np.float16)
     assert metrics.holm(p).tolist() == metrics.holm([float(value) for value in p]).tolist()
     large = [np.array(values, dtype=np.float16) for values in ([60000, 49984], [-60000, 10000])]
+    of_halves = [np.array(values, dtype=np.float16) for values in ([1, 3, 7], [1, 300, 300], [300, 300, 300])]
+    assert metrics.anova_from_summary(*of_halves) == metrics.anova_from_summary(*(one.tolist() for one in of_halves))
     (paired,) = metrics.paired_holm(large)
     assert paired.difference.estimate == 79992

@@ -252,6 +252,9 @@ def test_anova_of_groups_that_do_not_vary_within() -> None:
     apart = metrics.anova([[1, 1], [2, 2]])
     assert apart is not None
     assert (apart.f, apart.p, apart.eta_squared, apart.omega_squared) == (math.inf, 0.0, 1.0, 1.0)
+    near = metrics.anova([[1, 1], [1.5, 1.5]])
+    assert near is not None
+    assert (near.f, near.p) == (math.inf, 0.0)
     equal = metrics.anova([[1, 1], [1, 1]])
     assert equal is not None
     assert (equal.f, equal.p, equal.eta_squared, equal.omega_squared) == (0.0, 1.0, 0.0, 0.0)

@@ -344,6 +344,9 @@ def test_a_layer_is_a_matrix_and_what_is_added() -> None:
     assert read_layers(chain(("Gemm", ["w"]), **GEMM), w=W) == [(W.tolist(), [0.0, 0.0], "none")]
     ended = read_layers(chain(("MatMul", ["w"]), ("Relu", []), ("MatMul", ["w"]), ("Sigmoid", [])), w=W.T)
     assert ended == [(W.tolist(), [0.0, 0.0], "relu"), (W.tolist(), [0.0, 0.0], "sigmoid")]
+    for single in (F(2), np.array([2], F), np.array([[2]], F)):
+        doubled = read_layers(chain(("MatMul", ["w"]), ("Mul", ["c"])), w=W.T, c=single)
+        assert doubled == [((2 * W).tolist(), [0.0, 0.0], "none")]
     row = read_layers(chain(("MatMul", ["w"]), ("MatMul", ["w"])), w=W.T)
     assert row == [(W.tolist(), [0.0, 0.0], "none")] * 2
 

@@ -166,6 +166,23 @@ def test_parameters_have_a_type_a_default_a_range_a_unit_and_a_meaning() -> None
     assert json.loads(checked(Base).declared)[-1]["default"] is False
 
 
+def test_annotations_that_are_texts_mean_what_they_say_and_those_that_mean_nothing_are_texts(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        "from __future__ import annotations\nimport typing\nWhole = int\n"
+        "class Mine:\n    shared: typing.ClassVar[int] = 3\n"
+        f"    gain: Whole = 4\n    depth: float = 5\n{GROWS}class Other(Mine):\n    unknown: Nowhere = 1\n"
+        "    rate: float = 2\n    also: ClassVar[int] = 3\n",
+    )
+
+    def parameters(name: str) -> list[tuple[str, str]]:
+        declared = json.loads(own.load(f"mine.py:{name}", str(tmp_path)).declared)
+        return [(entry["name"], entry["type"]) for entry in declared[:-1]]
+
+    assert parameters("Mine") == [("gain", "int"), ("depth", "float")]
+    assert parameters("Other") == [("gain", "int"), ("depth", "float"), ("unknown", "int"), ("rate", "float")]
+
+
 def declaring(annotation: object, value: Any, name: str = "gain") -> type:
     return type("Mine", (Base,), {"__annotations__": {name: annotation}, name: value})
 
