@@ -263,3 +263,63 @@ def test_a_sweep_counts_what_it_has_given_and_what_is_on_disk(tmp_path: Path) ->
     assert (again.finished, again.committed) == (4, 4)
     memory = db.sweep(short, repeat=2, progress=False)
     assert (len(list(memory)), memory.finished, memory.committed, memory.stored()) == (2, 2, 0, 0)
+
+
+SHORT = DOCUMENT | {"duration": "1s"}
+
+
+def test_what_a_run_and_a_sweep_are_given_reaches_the_engine(tmp_path: Path) -> None:
+    plain = db.run(SHORT, plain=True)
+    assert plain.flows.to_polars().equals(db.run(SHORT).flows.to_polars())
+    for wrong in ({"plain": True, "threads": 2}, {"on": "bsd"}, {"on": "linux", "plain": True}, {"threads": 0}):
+        given: dict[str, Any] = wrong
+        with pytest.raises(ValueError, match=r"threads=|on=|plain="):
+            db.run(SHORT, **given)
+        with pytest.raises(ValueError, match=r"threads=|on=|plain="):
+            db.sweep(SHORT, **given)
+    for limited in (
+        lambda: db.run(SHORT, max_memory=1),
+        lambda: db.sweep(SHORT, max_memory="1B").collect(),
+        lambda: db.compare("reno", duration="1s", max_memory=1),
+    ):
+        with pytest.raises(db.RunError, match=r"would need .* of memory"):
+            limited()
+    swept = db.sweep(SHORT, seed=5, repeat=2, set={"path.loss": "1%"}, out=tmp_path / "out", jobs=1, progress=False)
+    assert [point.repeat for point in swept.points] == [0, 1]
+    assert all('loss = "1%"' in point.resolved_toml for point in swept.points)
+    assert [point.content_hash for point in swept.points] != [
+        point.content_hash for point in db.sweep(SHORT, seed=6, repeat=2, set={"path.loss": "1%"}).points
+    ]
+    joined = swept.collect()
+    assert joined.folder == tmp_path / "out" and (tmp_path / "out" / "flows.parquet").exists()
+
+
+def test_what_a_comparison_is_given_is_in_its_experiment(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "rate": "5mbit", "rtt": "30ms", "buffer": "20packets", "loss": "1%", "duration": "2s", "warmup": "1s",
+        "repeat": 2, "seed": 5, "together": True, "vary_rtt": True, "set": {"path.queue": "codel"}, "jobs": 1,
+        "out": tmp_path / "out", "progress": False,
+    }  # fmt: skip
+    found = db.compare("reno", "cubic", **given)
+    assert len(found.points) == 2 and found.folder == tmp_path / "out"
+    text = found.load(found.points[0]).scenario_toml
+    for words in (
+        'rate = "5mbit"',
+        'rtt = "30ms"',
+        'duration = "2s"',
+        'warmup = "1s"',
+        "codel",
+        'vary_rtt = "1packet"',
+    ):
+        assert words in text, words
+    assert found.flows.to_polars()["cc"].to_list() == ["reno", "cubic"] * 2
+    assert all(30 <= rtt < 33 for rtt in found.flows.to_polars()["base_rtt_ms"])
+    assert [point.seed for point in found.points] != [
+        point.seed for point in db.compare("reno", duration="1s", repeat=2, seed=6).points
+    ]
+    own = db.compare("reno", duration="1s", vary_rtt=True, set={"vary_rtt": "2packets"}, out=tmp_path / "own")
+    assert 'vary_rtt = "2packets"' in own.load(own.points[0]).scenario_toml
+    trace = tmp_path / "a.up"
+    trace.write_text("1\n2\n")
+    traced = db.compare("reno", duration="1s", trace=trace, out=tmp_path / "traced")
+    assert "trace" in traced.load(traced.points[0]).scenario_toml
