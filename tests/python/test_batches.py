@@ -394,3 +394,21 @@ def test_a_result_tells_what_it_has(result: db.Result) -> None:
     named = dataclasses.replace(result, meta=dataclasses.replace(result.meta, label="a\nb", sim_s=1.5))
     assert repr(named) == "<Result a\\nb seed=7 flows=2 1.5 s>"
     assert result._repr_html_().startswith("<p>4 s, seed 7</p><table>")
+
+
+def test_points_of_a_sweep_share_their_traces_which_lie_beside(tmp_path: Path) -> None:
+    trace = tmp_path / "my.up"
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    document = {**MIXED, "path": {"trace": str(trace), "rtt": "20ms"}, "sweep": {"repeat": 2}}
+    sweep = db.sweep(document, out=tmp_path / "out", progress=False).collect()
+    stored = pl.read_parquet(tmp_path / "out" / "batches" / "000000" / "points.parquet")["scenario"]
+    (kept,) = (tmp_path / "out" / "traces").iterdir()
+    assert all(f'trace = "../../traces/{kept.name}"' in text for text in stored)
+    alone = sweep.load(sweep.points[1])
+    assert db.run(alone.save(tmp_path / "one") / "scenario.toml").meta.content_hash == sweep.points[1].content_hash
+    # A result without any trace is as it was.
+    archive = batches.Archive(tmp_path / "other")
+    plain = db.run({name: value for name, value in MIXED.items() if name != "sweep"})
+    told = dataclasses.replace(plain, described=plain.scenario_toml)
+    assert archive._with_traces_beside(told) is told
+    assert not (tmp_path / "other").exists()
