@@ -697,6 +697,7 @@ def test_both_parts_of_a_change_last_five_seconds_after_the_first_five() -> None
     for early in (6, 9):
         assert (found := changing(100.0, 50.0, early)) is None or found.at_s >= 10.0
     assert changing(100.0, 50.0, 8, seconds=15) is None
+    assert changing(100.0, 0.0, 38) is None, "it lasts for two seconds"
     assert changing(100.0, 50.0, 2, seconds=4) is None
 
 
