@@ -381,7 +381,10 @@ def test_folders_of_batches_are_numbered_on(tmp_path: Path) -> None:
     assert [folder.name for folder in archive.folders()] == ["000010", "1000000"]
 
 
-def test_a_result_tells_what_it_has(result: db.Result) -> None:
+def test_a_result_tells_what_it_has(result: db.Result, tmp_path: Path) -> None:
+    loaded = results.load_result(result.save(tmp_path / "one"))
+    assert loaded.scenario_name == str(tmp_path / "one" / "scenario.toml")
+    assert loaded.meta == result.meta and loaded.void_attempts == ()
     printed = result.summary()
     assert list(printed) == ["flows", "links", "run"]
     assert list(printed["run"]) == ["seed", "sim_s", "cpu_s", "events", "packets", "version", "content_hash"]

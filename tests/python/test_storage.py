@@ -13,7 +13,8 @@ import pytest
 import dumbbell as db
 import killed
 from conftest import SWEEP, Cli
-from dumbbell import batches, demo, reading, results, storage
+from dumbbell import batches, demo, marker, reading, results, storage
+from dumbbell.storage import OutputError
 
 FOREIGN = {"notes.txt": "mine", "src/app.js": "mine"}
 
@@ -348,3 +349,163 @@ def test_a_long_table_is_read_from_its_file_column_by_column(
     assert loaded.plot.overview().axes[0].get_lines()
     loaded.save(tmp_path / "again")
     assert db.load_result(tmp_path / "again").series.to_polars().equals(result.series.to_polars())
+
+
+# -- folders of ours, one function after the other --------------------------------------------------------------------
+
+OURS = storage.Kind("thing", ("a", "b"), lambda folder: None)
+THEIRS = storage.Kind("other", ("a",), lambda folder: None)
+
+
+def made(folder: Path, kind: storage.Kind = OURS, **contents: str) -> Path:
+    with storage.directory(folder, kind, list(contents) or None) as staging:
+        for name, content in (contents or dict.fromkeys(kind.files, "x")).items():
+            (staging / name).write_text(content)
+    return folder
+
+
+def listed(folder: Path) -> dict[str, str | None]:
+    read = marker.read_marker(folder)
+    return {} if read is None else dict(read.files)
+
+
+def inside(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_folder_has_its_files_and_their_checksums_and_loses_those_that_are_no_longer_listed(tmp_path: Path) -> None:
+    folder = made(tmp_path / "deep" / "out", a="1", b="2")
+    assert inside(folder) == ["a", "b", "dumbbell.json"]
+    assert listed(folder) == {"a": marker.checksum(b"1"), "b": marker.checksum(b"2")}
+    assert inside(folder.parent) == ["out"]
+    (folder / "mine").write_text("precious")
+    made(folder, a="3", c="4")
+    assert inside(folder) == ["a", "c", "dumbbell.json", "mine"]
+    (folder / "c").write_text("changed by somebody")
+    made(folder, a="5")
+    assert inside(folder) == ["a", "c", "dumbbell.json", "mine"], "what was changed stays"
+    assert set(listed(folder)) == {"a", "c"}
+    with pytest.raises(OutputError, match=r"holds a thing, and this is a other; choose another place"):
+        made(folder, THEIRS)
+    with pytest.raises(OutputError, match=r"out/mine exists and dumbbell\.json does not list it"):
+        made(folder, a="1", mine="2")
+    assert (folder / "mine").read_text() == "precious" and (folder / "a").read_text() == "5"
+
+
+def test_what_ends_badly_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    for place in (tmp_path / "new", made(tmp_path / "old", a="1")):
+        before = inside(place) if place.exists() else None
+        with pytest.raises(ValueError, match="no"), storage.directory(place, OURS) as staging:
+            (staging / "a").write_text("half")
+            raise ValueError("no")
+        assert (inside(place) if place.exists() else None) == before
+        unwritten = pytest.raises(OutputError, match=f"cannot write .*{place.name}: No such file")
+        with unwritten, storage.directory(place, OURS):
+            pass
+        assert (inside(place) if place.exists() else None) == before
+    assert inside(tmp_path) == ["old"]
+
+
+def test_a_place_is_looked_at_before_it_is_needed_and_left_as_it_was(tmp_path: Path) -> None:
+    for check in (storage.check_target, storage.check_claim):
+        check(tmp_path / "new", OURS)
+        assert inside(tmp_path) == []
+    old = made(tmp_path / "old", THEIRS)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for check in (storage.check_target, storage.check_claim):
+        check(empty, OURS)
+        with pytest.raises(OutputError, match="holds a other, and this is a thing"):
+            check(old, OURS)
+        assert inside(empty) == [] and inside(old) == ["a", "dumbbell.json"]
+    (tmp_path / "file").write_text("")
+    for check in (storage.check_target, storage.check_claim):
+        with pytest.raises(OutputError, match="cannot write"):
+            check(tmp_path / "file" / "out", OURS)
+
+
+def test_a_claimed_place_is_a_folder_of_ours_that_disappears_where_nothing_is_written(tmp_path: Path) -> None:
+    new, empty = tmp_path / "new", tmp_path / "empty"
+    empty.mkdir()
+    for place in (new, empty):
+        with storage.claimed(place, OURS):
+            assert inside(place) == ["dumbbell.json"] and listed(place) == {}
+            with pytest.raises(OutputError, match="another run is writing"), storage.claimed(place, OURS):
+                pass
+    assert inside(tmp_path) == ["empty"] and inside(empty) == []
+    with storage.claimed(new, OURS):
+        (new / "more").write_text("x")
+    assert inside(new) == ["dumbbell.json", "more"]
+    known = made(tmp_path / "known", a="1")
+    with storage.claimed(known, OURS):
+        pass
+    assert inside(known) == ["a", "dumbbell.json"] and listed(known) == {"a": marker.checksum(b"1")}
+
+
+def test_files_that_are_added_are_listed_with_what_they_hold(tmp_path: Path) -> None:
+    folder = made(tmp_path / "out", a="1")
+    with storage.adding(folder, OURS, ["p", "q"]):
+        assert listed(folder) == {"a": marker.checksum(b"1"), "p": None, "q": None}
+        for name in ("p", "q"):
+            (folder / name).write_text(name)
+    assert listed(folder) == {"a": marker.checksum(b"1"), "p": marker.checksum(b"p"), "q": marker.checksum(b"q")}
+    with storage.adding(folder, OURS, ["q", "r"]):
+        (folder / "q").write_text("new")
+    # One was never written: nothing is known of what the others hold now.
+    assert listed(folder)["r"] is None
+    (folder / "mine").write_text("x")
+    foreign = pytest.raises(OutputError, match=r"out/mine exists and dumbbell\.json does not list it")
+    with foreign, storage.adding(folder, OURS, ["mine"]):
+        pass
+    with pytest.raises(OutputError, match="cannot write"), storage.adding(tmp_path / "nowhere", OURS, ["p"]):
+        pass
+
+
+def test_a_file_is_written_whole_and_one_whose_name_says_its_content_once(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "file"
+    storage.write_file(target, b"longer")
+    storage.write_file(target, b"new")
+    assert target.read_bytes() == b"new" and inside(target.parent) == ["file"]
+    kept = tmp_path / "kept"
+    storage.keep_file(kept, b"1")
+    storage.keep_file(kept, b"1")
+    with pytest.raises(OutputError, match="kept is not what its name says; move it"):
+        storage.keep_file(kept, b"2")
+    assert kept.read_bytes() == b"1"
+
+
+def test_only_what_is_as_it_was_written_is_removed(tmp_path: Path) -> None:
+    whole = made(tmp_path / "whole", a="1", b="2")
+    storage.remove(whole)
+    assert not whole.exists() and inside(tmp_path) == []
+    changed = made(tmp_path / "changed", a="1", b="2")
+    (changed / "a").write_text("mine")
+    storage.remove(changed)
+    assert inside(changed) == ["a"]
+    forced = made(tmp_path / "forced", a="1", b="2", c="3")
+    for name in ("a", "c"):
+        (forced / name).write_text("damaged")
+    (forced / "mine").write_text("x")
+    storage.remove(forced, OURS)
+    assert inside(forced) == ["c", "mine"]
+    beside = made(tmp_path / "beside", a="1")
+    (beside / "link").symlink_to(beside / "a")
+    storage.remove(beside)
+    assert inside(beside) == ["link"]
+
+
+def test_what_is_left_of_killed_processes_goes_and_what_is_not_ours_stays(tmp_path: Path) -> None:
+    building = tmp_path / f".one{storage.BUILDING}"
+    building.mkdir()
+    (building / "dumbbell.json").write_bytes(marker.Marker("thing", {"a": None}).content())
+    (building / "a").write_text("half")
+    others = tmp_path / f".two{storage.BUILDING}"
+    others.mkdir()
+    (others / "precious").write_text("x")
+    for name in (f"three{storage.BUILDING}", ".four"):
+        (tmp_path / name).mkdir()
+    storage.discard_stale(tmp_path)
+    assert inside(tmp_path) == sorted([f".two{storage.BUILDING}", f"three{storage.BUILDING}", ".four"])
+    storage.discard_stale(tmp_path / "nowhere")
+    assert storage._some(["a", "b", "c"]) == "a, b, c"
+    assert storage._some(["a", "b", "c", "d"]) == "a, b, c, ..."
