@@ -379,6 +379,7 @@ def test_environments_of_all_kinds_hand_on_what_they_are_given() -> None:
     assert isinstance(reward, float)
     _, rewards, ends, overs, info = vector.step(np.ones((3, 1), np.float32))
     assert rewards.dtype == np.float64 and rewards.tolist() == [reward] * 3
+    assert ends.dtype == overs.dtype == np.bool_
     assert (ends.tolist(), overs.tolist(), info) == ([False] * 3, [False] * 3, {})
     assert vector.features(2)["cwnd"] == reward == env.features()["cwnd"]
     _, earned, ended, over, info = several.step({"flow_1": one, "flow_0": -one})

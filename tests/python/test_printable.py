@@ -10,7 +10,7 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell.printable import one_line, printable
+from dumbbell.printable import file_name, in_markdown, one_line, printable
 
 EVIL = "a\x1b[31mred\x07\x9b1m\u202etxt\u2066\x7f\r[bold]:smile:"
 COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -118,3 +118,23 @@ def test_labels_are_drawn_as_they_are_written(tmp_path: Path) -> None:
         assert b"\x1b" not in picture.encoded("svg")
     (legend,) = result.plot.overview().legends
     assert legend.get_texts()[0].get_text() == "\\$\\frac{\\$ \\x1b[31m (bbr)"
+
+
+def test_words_become_the_name_of_a_file_and_different_words_different_names() -> None:
+    for words, name in (
+        ("path.loss=1%, cc=bbr", "path.loss-1pct-cc-bbr"), ("a b", "a-b"), ("...a..", "a"), ("x" * 120, "x" * 120),
+    ):  # fmt: skip
+        assert file_name(words) == name
+    long, other = file_name("x" * 121), file_name("x" * 122)
+    assert long != other and len(long) == len(other) == 120
+    assert long.startswith("x" * 111 + "-")
+    slash = file_name("a/b")
+    assert slash.startswith("a-b-") and len(slash) == 12 and slash != file_name("a:b")
+    assert file_name("/") != file_name(":")
+    assert not file_name("/").startswith("-")
+
+
+def test_characters_are_escaped_by_their_width() -> None:
+    assert printable("a\x7f\u200b\U000e0001b\tc\nd") == "a\\x7f\\u200b\\U000e0001b\tc\nd"
+    assert one_line("a\tb\nc") == "a\\tb\\nc"
+    assert in_markdown("a|*b*_[c]<d>#`e`\\{f}\n") == "a\\|\\*b\\*\\_\\[c\\]\\<d\\>\\#\\`e\\`\\\\\\{f\\}\\\\n"

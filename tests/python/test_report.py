@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dumbbell import report
+from dumbbell import agreement, report
 from dumbbell.agreement import MEASURES
 from dumbbell.agreement import Pair as Agreement
 from dumbbell.columns import Column
@@ -487,3 +487,28 @@ def test_many_groups_and_pairs_end_after_forty(capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert sum(line.split()[:2] == ["a", "1,500"] for line in out.splitlines()) == 40
     assert "... and 1 more rows" in out
+
+
+def test_two_results_agree_measure_by_measure() -> None:
+    numbers = {"goodput_mbps": 10.0, "mean_rtt_ms": None, "acks": 3, "network_drops": math.nan, "lost": 5}
+    first = run([numbers, numbers | {"label": "two"}])
+    second = run(
+        [numbers | {"label": "other", "goodput_mbps": 9.0, "mean_rtt_ms": 41.0, "acks": True}, {"label": "two"}]
+    )
+    found = agreement.pairs(first, second)
+    assert {pair.label for pair in found if pair.flow == 0} == {"first | other"}
+    assert {pair.label for pair in found if pair.flow == 1} == {"two"}
+    by_measure = {pair.measure: pair for pair in found if pair.flow == 0}
+    assert "lost" not in by_measure and "network_drops" not in by_measure, "neither has it"
+    assert (by_measure["mean_rtt_ms"].first, by_measure["mean_rtt_ms"].second) == (None, 41.0)
+    assert by_measure["mean_rtt_ms"].difference is None
+    assert by_measure["goodput_mbps"].difference == pytest.approx(-0.1)
+    assert by_measure["acks"].second is None, "a truth value is no number"
+    assert by_measure["goodput_mbps"].to_json() == {
+        "flow": 0, "label": "first | other", "measure": "goodput_mbps", "first": 10.0, "second": 9.0,
+        "difference": pytest.approx(-0.1),
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=r"different experiments: flows \['first'\] and \['first', 'first'\]"):
+        agreement.pairs(run([{}]), run([{}, {}]))
+    assert agreement.name(first) == "simulator"
+    assert agreement.name(run([{}], meta=meta(certificate={"kernel": "6.18"}))) == "Linux 6.18"
