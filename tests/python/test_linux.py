@@ -715,3 +715,41 @@ def test_a_log_of_packets_is_one_of_mahimahi_for_each_direction(tmp_path: Path) 
     assert (tmp_path / "log" / "up.log").read_text() == "1 + 1500\n2 - 1500 2\n2000 d 1 40\n"
     assert (tmp_path / "log" / "down.log").read_text() == "1000 + 60\n1500 - 60 500\n"
     assert pl.read_parquet(written[0]).equals(frame)
+
+
+def test_an_attempt_in_a_process_of_its_own_hands_on_what_that_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (point,) = experiments.load(SCENARIO | {"duration": "1s"}).points
+    kept = db.run(SCENARIO | {"duration": "1s"}).save(tmp_path / "kept")
+    python = tmp_path / "python"
+    monkeypatch.setattr(sys, "executable", str(python))
+
+    def attempt(script: str, **settings: Any) -> db.Result:
+        python.write_text(f"#!/bin/sh\n{script}\n")
+        python.chmod(0o755)
+        return grounds._attempt_in_worker(point, db.Linux(**settings), _core.CancelToken(), None)
+
+    for script, kind, said in (
+        (r"printf '\377 said\n' >&2; exit 1", db.RunError, "\ufffd said"),
+        ("exit 3", db.RunError, "the worker ended with status 3"),
+        ("echo program >&2; exit 4", _core.ProgramError, "program"),
+    ):
+        with pytest.raises(kind) as error:
+            attempt(script)
+        assert str(error.value) == said and type(error.value) is kind
+    # It is told the experiment, where the result belongs, and what it may do.
+    told = tmp_path / "told"
+    script = f'echo "$@" > {told}; cp "$3" {tmp_path}/task.toml; cp -r {kept} "$4"'
+    result = attempt(script, sysctl={"net.a": "1 2"})
+    words = told.read_text().split()
+    assert words[:2] == ["-m", "dumbbell.worker"] and words[4:] == ["0", "no-programs", "net.a=1", "2"]
+    assert (tmp_path / "task.toml").read_text() == point.resolved_toml
+    assert result.meta.content_hash == point.content_hash and result.scenario_toml == point.resolved_toml
+    attempt(script, allow_programs=True)
+    assert told.read_text().split()[5] == "programs"
+    stopped = _core.CancelToken()
+    stopped.cancel()
+    python.write_text("#!/bin/sh\nexec sleep 100\n")
+    with pytest.raises(_core.RunCancelled, match="interrupted"):
+        grounds._attempt_in_worker(point, db.Linux(), stopped, 5)

@@ -695,3 +695,19 @@ def test_points_go_to_processes_where_several_of_interpreted_classes_run(tmp_pat
         made.run(points[0], None)
     unsaved = experiment.load(document(type("Unsaved", (Steady,), {}))).points
     assert parallel._processes(unsaved, 2) is None
+
+
+def test_a_process_is_one_of_its_thread_and_does_not_hear_of_an_interrupt_at_the_terminal() -> None:
+    owner = processes.Processes()
+    try:
+        process = owner._process()
+        assert owner._process() is process
+        assert os.getsid(process.pid) == process.pid != os.getsid(0)
+        others: list[object] = []
+        thread = threading.Thread(target=lambda: others.append(owner._process()))
+        thread.start()
+        thread.join()
+        assert others != [process]
+    finally:
+        owner.close()
+    assert all(one.returncode is not None for one in owner._all) and len(owner._all) == 2
