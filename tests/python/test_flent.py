@@ -626,6 +626,16 @@ def test_idle_pings_are_those_before_the_load_and_those_a_second_after_it() -> N
     assert (found.after.pings, found.after.late_share, found.after.largest_ms) == (19, 0.0, 10.0)
 
 
+def test_a_load_goes_on_as_long_as_a_flow_has_values() -> None:
+    quiet: list[float | None] = [10.0] * 20
+    # Until 53 s, where it should have ended at 49 s.
+    flow: list[float | None] = [*[None] * 20, *[1.0] * 34, *[None] * 16]
+    late = idle(quiet, [900.0] * 5 + [10.0] * 15, **{"TCP upload": flow, "TCP download": [None] * 70})
+    assert (late.after.pings, late.after.largest_ms) == (15, 10.0)
+    other = idle(quiet, [900.0] * 5 + [10.0] * 15, **{"UDP": flow})
+    assert (other.after.pings, other.after.largest_ms) == (19, 900.0)
+
+
 def test_a_ping_is_late_by_fifteen_milliseconds_and_a_radio_away_by_a_seventh_of_them() -> None:
     quiet: list[float | None] = [10.0] * 20
     for late, counts in ((25.0, False), (25.1, True)):
