@@ -181,3 +181,8 @@ def test_twelve_flows_are_drawn() -> None:
     assert lines[-1].startswith("  flow11")
     # Names are as wide as the widest.
     assert lines[1].startswith("  flow0   █")
+
+
+def test_a_flow_without_a_number_has_an_empty_line() -> None:
+    lines = pictured([{"t_s": 0.5, "cwnd": 8.0}], width=30, flows=2)
+    assert lines == ["window, packets; full height is 8", "  flow0 █          8", "  flow1            nan"]
