@@ -630,7 +630,8 @@ def test_a_load_goes_on_as_long_as_a_flow_has_values() -> None:
     quiet: list[float | None] = [10.0] * 20
     # Until 53 s, where it should have ended at 49 s.
     flow: list[float | None] = [*[None] * 20, *[1.0] * 34, *[None] * 16]
-    late = idle(quiet, [900.0] * 5 + [10.0] * 15, **{"TCP upload": flow, "TCP download": [None] * 70})
+    nothing: list[float | None] = [None] * 70
+    late = idle(quiet, [900.0] * 5 + [10.0] * 15, **{"TCP upload": flow, "TCP download": nothing})
     assert (late.after.pings, late.after.largest_ms) == (15, 10.0)
     other = idle(quiet, [900.0] * 5 + [10.0] * 15, **{"UDP": flow})
     assert (other.after.pings, other.after.largest_ms) == (19, 900.0)

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import dumbbell as db
@@ -568,6 +569,8 @@ def test_a_change_of_state_is_one_of_type_or_value_and_nan_is_itself() -> None:
     for value in (1, math.nan, [1, 2], {"a": 1}, None):
         assert guard._same(value, value)
     assert guard._same(math.nan, float("nan"))
+    # What cannot say whether it is equal is not blamed.
+    assert guard._same([np.arange(2)], [np.arange(2)])
     assert guard._short("x" * 38) == "'" + "x" * 38 + "'"
     assert guard._short("x" * 39) == "'" + "x" * 36 + "..."
     algorithm = checked(Observed)
