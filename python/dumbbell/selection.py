@@ -28,7 +28,7 @@ def with_metric(flows: pl.DataFrame, y: str) -> pl.DataFrame:
 
     if y == OF_A_RUN:
         runs = flows.group_by("point", maintain_order=True).agg(pl.col("goodput_mbps"))
-        # A flow that was not there while the run was measured has no goodput.
+        # What has no goodput had nothing, as in the tables of a run.
         indices = [jain([rate or 0.0 for rate in rates]) for rates in runs["goodput_mbps"]]
         index = pl.DataFrame(
             {"point": runs["point"], OF_A_RUN: indices},
