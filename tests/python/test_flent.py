@@ -22,6 +22,7 @@ from dumbbell import flent
 from dumbbell.application import app
 from dumbbell.flent import files, inspection, trial
 from dumbbell.flent.data import average, fairness, total
+from dumbbell.plots import style
 from dumbbell.plots.flent import overlay
 from dumbbell.storage import OutputError
 from load import PATIENCE_S
@@ -741,3 +742,83 @@ def test_what_an_inspection_tells_of_the_machine_comes_from_its_metadata() -> No
     told = found.as_dict()
     assert (told["away_before"], told["away_after"], told["away"]) == (False, False, False)
     assert (told["name"], told["before"]["pings"]) == ("x.flent.gz", 25)
+def of_series(name: str, results: dict[str, list[float | None]], **metadata: object) -> flent.FlentData:
+    return flent.FlentData(
+        name, "", [float(at) for at in range(1, len(next(iter(results.values()))) + 1)], results, metadata
+    )
+
+
+def test_an_overlay_has_a_panel_for_each_kind_and_one_for_pings_under_load() -> None:
+    rates: list[float | None] = [None, 10.0, 20.0, 30.0, None]
+    pings: list[float | None] = [50.0, 40.0, None, 30.0, 1.0]
+    data = of_series("tcp_1up", {"TCP upload": rates, "Ping (ms) ICMP": pings}, LENGTH=3, TOTAL_LENGTH=5)
+    picture = overlay([data], ["one.flent.gz"])
+    rate, _, share = picture.axes
+    assert [(axes.get_xlabel(), axes.get_ylabel()) for axes in picture.axes] == [
+        ("", "throughput\n(Mbit/s)"),
+        ("time (s)", "ping (ms)"),
+        ("ping (ms)", "share of pings\nunder load"),
+    ]
+    assert np.asarray(rate.get_lines()[0].get_xdata()).tolist() == [1, 2, 3, 4, 5]
+    drawn_rates = np.asarray(rate.get_lines()[0].get_ydata())
+    assert np.isnan(drawn_rates).tolist() == [True, False, False, False, True]
+    assert drawn_rates[1:4].tolist() == [10, 20, 30]
+    loaded = data.loaded("Ping (ms) ICMP")
+    assert np.asarray(share.get_lines()[0].get_xdata()).tolist() == sorted(loaded)
+    count = len(loaded)
+    assert count >= 2
+    assert np.asarray(share.get_lines()[0].get_ydata()).tolist() == [(number + 1) / count for number in range(count)]
+    assert {axes.get_ylim()[0] for axes in picture.axes} == {0}
+    assert share.get_xlim()[0] == 0
+    assert rate.get_xlim() == (2, 4)
+    assert picture.get_size_inches().tolist() == pytest.approx([7.2, 1.2 + 1.8 * 3])
+    names = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert names == ["TCP upload", "Ping (ms) ICMP"]
+    colours = [line.get_color() for line in picture.legends[0].get_lines()]
+    assert colours == [style.numbered(0).colour, style.numbered(1).colour]
+    alone = overlay([of_series("x", {"TCP upload": rates})], ["x"])
+    assert [axes.get_xlabel() for axes in alone.axes] == ["time (s)"]
+
+
+def test_of_several_files_each_has_a_colour_and_each_series_dashes() -> None:
+    files = [of_series(name, {"TCP upload::1": [1.0], "TCP upload::2": [2.0]}) for name in ("a", "b")]
+    picture = overlay(files, ["a.gz", "b.gz"])
+    legend = picture.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        f"{file}: TCP upload::{number}" for file in ("a.gz", "b.gz") for number in (1, 2)
+    ]
+    looks = [style.varied(style.numbered(file), own) for file in (0, 1) for own in (0, 1)]
+    assert [line.get_color() for line in legend.get_lines()] == [look.colour for look in looks]
+    assert looks[0].dashes != looks[1].dashes
+    (axes,) = picture.axes
+    dashes = [line._unscaled_dash_pattern for line in axes.get_lines()]  # type: ignore[attr-defined]
+    assert dashes[0] != dashes[1]
+
+
+@pytest.mark.parametrize(("count", "entries"), [(16, 16), (17, 2)])
+def test_many_lines_have_an_entry_a_file(count: int, entries: int) -> None:
+    first = of_series("a", {f"TCP upload::{number}": [1.0] for number in range(count - 1)})
+    picture = overlay([first, of_series("b", {"TCP upload": [2.0]})], ["a", "b"])
+    legend = picture.legends[0]
+    names = [text.get_text() for text in legend.get_texts()]
+    assert len(names) == entries
+    if entries == 2:
+        assert names == ["a (16 lines)", "b (1 lines)"]
+        assert [line.get_color() for line in legend.get_lines()] == [style.numbered(number).colour for number in (0, 1)]
+        assert [line.get_linestyle() for line in legend.get_lines()] == ["-", "--"]
+
+
+def test_a_sum_is_drawn_where_its_parts_are_missing_and_nothing_that_is_empty() -> None:
+    derived = {"TCP upload fairness": 0.9, "TCP upload avg": 5.0, "TCP upload sum": 10.0}
+    assert drawn("a", **derived) == {"throughput\n(Mbit/s)": [("TCP upload avg", 5.0)]}
+    with pytest.raises(ValueError, match="nothing to draw"):
+        drawn("a", **{"TCP upload fairness": 0.9})
+    sockets = {"TCP upload::1": 4.0, "TCP upload::1::tcp_rtt": 7.0, "Ping (ms) avg": 3.0, "HTTP latency::x": 1.0}
+    panels = drawn("a", **sockets)
+    assert panels["throughput\n(Mbit/s)"] == [("TCP upload::1", 4.0)]
+    assert panels["ping (ms)"] == [("Ping (ms) avg", 3.0)]
+    assert "HTTP latency" not in panels
+    picture = overlay([of_series("a", {"TCP upload": [None, None], "TCP download": [1.0, None]})], ["a"])
+    assert [text.get_text() for text in picture.legends[0].get_texts()] == ["TCP download"]
+    with pytest.raises(ValueError, match=r"the series are none$"):
+        overlay([flent.FlentData("a", "", [1.0], {})], ["a"])
