@@ -747,7 +747,7 @@ def test_the_tables_of_a_gate() -> None:
     ]
     report = report_of(row_of("pass"))
     recorded_ = gate_page.recorded_grid(report.new)
-    assert [list(row) for row in recorded_._rows] == [["s", "goodput", "2", "5"]]
+    assert [list(row) for row in recorded_._rows] == [["s", "goodput", "2 [-,-]", "5"]]
     single = Interval(3.0, 3.0, 3.0, 1)
     assert gate_page._with_bounds(single) == "3"
 
