@@ -535,6 +535,39 @@ def test_a_legend_over_a_panel_that_is_seen_is_a_flaw() -> None:
         assert over(figure) == []
 
 
+def test_a_legend_may_touch_a_panel_by_two_pixels() -> None:
+    figure, axes = plain()
+    figure.legend(handles=[Line2D([], [], label="e")], loc="lower left", bbox_to_anchor=(0.0, 0.4))
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    edge = legend.get_window_extent().x1
+    for into, artists in ((1.5, []), (2.5, [(legend,)])):
+        axes.set_position(((edge - into) / 288, 0.2, 0.4, 0.6))
+        figure.draw_without_rendering()
+        assert [flaw.artists for flaw in layout._over_data(figure)] == artists
+
+
+def test_a_picture_fits_by_no_more_than_it_must_unless_it_is_asked_for() -> None:
+    figure, _ = plain()
+    text = figure.text(0.5, 0.5, "words", ha="right")
+    figure.draw_without_rendering()
+    text.set_x(0.5 + (287.9 - text.get_window_extent().x1) / 288)
+    assert flaws(figure) == []
+    assert [flaw.kind for flaw in flaws(figure, 1.0)] == ["label"]
+
+
+def test_a_picture_is_judged_by_the_rules_that_it_was_drawn_by() -> None:
+    def ticks_of(figure: Picture) -> int:
+        flaws(figure)
+        return len(figure.axes[0].xaxis.majorTicks)
+
+    with db.plots.appearance(font_size=40, size=(4, 3)), style.picture() as figure:
+        figure.subplots().plot([0, 1], [0, 1])
+    large = ticks_of(figure)
+    figure.rules = {}
+    assert large < ticks_of(figure)
+
+
 def test_lines_areas_and_boxes_lie_under_a_text_if_they_are_seen() -> None:
     def drawn(draw: Any, gid: str | None = None) -> tuple[Picture, Any]:
         figure, axes = plain()
@@ -667,12 +700,14 @@ def test_numbers_up_an_axis_and_those_above_a_panel_are_thinned_too() -> None:
 def test_names_below_an_axis_are_turned_by_a_third_and_then_upright() -> None:
     figure, axes = plain()
     axes.set_xticks([0, 1], labels=["1", "reno"])
+    axes.set_yticks([0, 1], labels=["a", "b"])
     found = []
     for _ in range(3):
         figure.draw_without_rendering()
         changed = layout._thin_ticks(figure, [layout.Flaw("ticks", "", (layout._tick_labels(axes.xaxis)[0],))])
         label = axes.get_xticklabels()[1]
         found.append((changed, label.get_rotation(), label.get_horizontalalignment(), label.get_rotation_mode()))
+        assert {label.get_rotation() for label in axes.get_yticklabels()} == {0}
     assert found == [
         (True, 30, "right", "anchor"),
         (True, 90, "center", "default"),
@@ -691,6 +726,7 @@ def test_names_below_an_axis_are_turned_by_a_third_and_then_upright() -> None:
         ("aa\nbb\naaaaaaaaaaa bbbbbbbbbbb", "aa\nbb\naaaaaaaaaaa\nbbbbbbbbbbb"),
         ("aaaaaaaaaaaa-aaaaaaaaaaaaa", "aaaaaaaaaaaa-aaaaaaaaaaaaa"),
         ("aaaaa bbbbb ccccc ddddd", "aaaaa bbbbb\nccccc ddddd"),
+        ("aaaaaa bbbbb ccccc dddd", "aaaaaa bbbbb\nccccc dddd"),
         ("aaa bbb ccc", "aaa bbb\nccc"),
     ],
 )
@@ -758,7 +794,8 @@ def test_letters_shrink_by_steps_but_not_below_what_can_be_read() -> None:
     axes.set_title("tiny", fontsize=4)
     axes.set_xticks([0, 1])
     axes.set_yticks([0, 1])
-    axes.tick_params(axis="x", labelsize=8)
+    axes.set_xticks([0.5], labels=["half"], minor=True)
+    axes.tick_params(axis="x", which="both", labelsize=8)
     axes.tick_params(axis="y", labelsize=6)
     style.legend(figure, [Line2D([], [], label="entry")])
     assert figure.entries is not None
@@ -770,7 +807,9 @@ def test_letters_shrink_by_steps_but_not_below_what_can_be_read() -> None:
     for axis, before in zip((axes.xaxis, axes.yaxis), (8.0, 6.0), strict=True):
         figure.draw_without_rendering()
         assert [label.get_fontsize() for label in axis.get_ticklabels()] == pytest.approx([before * 0.93] * 2)
+    assert axes.xaxis.get_ticklabels(minor=True)[0].get_fontsize() == pytest.approx(8 * 0.93)
     assert figure.legends[0].get_texts()[0].get_fontsize() == pytest.approx(size * 0.93)
+    assert figure.entries._size == pytest.approx(size * 0.93)
     for text in layout._texts(figure):
         text.set_fontsize(LEAST_LETTERS)
     assert layout._shrink_letters(figure) is False
@@ -808,8 +847,9 @@ def test_the_name_of_a_mark_stands_at_the_first_place_that_is_free(
 
 
 def test_names_of_marks_stay_in_their_panel_and_leave_each_other_room() -> None:
-    figure, axes = plain()
+    figure = Picture(figsize=(4, 3), dpi=72)
     figure.add_axes((0.85, 0.2, 0.1, 0.1), xticks=[], yticks=[])
+    axes = figure.add_axes((0.2, 0.2, 0.6, 0.6), xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
     corners = [(0, 0, (7, 5)), (1, 0, (-7, 5)), (0, 1, (7, -11)), (1, 1, (-7, -11))]
     for x, y, _ in corners:
         style.name_mark(axes, "name", (x, y))

@@ -294,7 +294,7 @@ def _small(figure: Figure, boxes: Sequence[_Box]) -> Iterator[Flaw]:
 
 
 def _texts(figure: Figure) -> list[Text]:
-    return [text for text in figure.findobj(Text) if isinstance(text, Text)]
+    return [text for text in figure.findobj() if isinstance(text, Text)]
 
 
 def _remedy(kind: Kind) -> Callable[[Callable[[Figure, list[Flaw]], bool]], Callable[[Figure, list[Flaw]], bool]]:
