@@ -241,8 +241,8 @@ def test_numbers_of_a_run_are_those_of_flows_links_series_and_transfers() -> Non
         links=table([{"name": "bottleneck", "rate": 10.0}, {"name": "way-back", "rate": 20.0}]),
         series=table([{"flow": flow, "t_s": t, "x": value} for flow, t, value in
                       ((0, 2.0, 1.0), (2, 1.0, 2.0), (0, 1.0, 4.0), (1, 1.0, 100.0))]),
-        completions=table([{"label": "a", "measured": 1, "fct_s": None, "bytes": 7}, {"label": "a", "measured": 0, "fct_s": 1.0,
-                            "bytes": 1},
+        completions=table([{"label": "a", "measured": 1, "fct_s": None, "bytes": 7},
+                           {"label": "a", "measured": 0, "fct_s": 1.0, "bytes": 1},
                            {"label": "b", "measured": 1, "fct_s": 2.0, "bytes": None}]),
     )  # fmt: skip
     names = ["a.x", "a.y", "a.loss", "b.absent", "way_back.rate", "a_series.x", "a_series.t_s", "a_transfers.fct_s",
@@ -251,7 +251,8 @@ def test_numbers_of_a_run_are_those_of_flows_links_series_and_transfers() -> Non
         name: [None if np.isnan(one) else float(one) for one in values] for name, values in measured(run, names).items()
     }
     assert found == {
-        "a.x": [1, 3, 9], "a.y": [None, 6, None], "a.loss": [0.5, None, None], "b.absent": [None], "way_back.rate": [20],
+        "a.x": [1, 3, 9], "a.y": [None, 6, None], "a.loss": [0.5, None, None], "b.absent": [None],
+        "way_back.rate": [20],
         "a_series.x": [6, 1], "a_series.t_s": [1, 2], "a_transfers.fct_s": [math.inf], "b_transfers.fct_s": [2],
         "b_transfers.bytes": [None], "c.x": [],
     }  # fmt: skip
@@ -316,7 +317,8 @@ def test_a_criterion_misses_where_a_judgement_does_not_hold(own: Path) -> None:
 
 def test_the_picture_of_a_criterion_has_a_dot_for_each_algorithm_at_each_point(own: Path) -> None:
     one = judged(
-        own, ("bbr", "0.5bdp", [10.0]), ("bbr", "2bdp", [math.inf]), ("reno", "0.5bdp", [20.0]), ("reno", "2bdp", [math.nan]),
+        own, ("bbr", "0.5bdp", [10.0]), ("bbr", "2bdp", [math.inf]), ("reno", "0.5bdp", [20.0]),
+        ("reno", "2bdp", [math.nan]),
         ("cubic", "0.5bdp", [15.0]), ("cubic", "2bdp", [40.0]),
     )  # fmt: skip
     figure = picture(one)
@@ -420,8 +422,9 @@ def test_a_table_reads_values_by_their_keys() -> None:
 
 def test_who_is_examined_is_put_in_its_place() -> None:
     document: dict[str, Any] = {
-        "transport": {"ecn": True}, "flows": [{"cc": "reno", "label": "subject"}, {"cc": "cubic", "transport": {"mss": 1000}},
-                                               {"transport": "udp"}], "traffic": [{"cc": "reno", "label": "subject", "transport": "tcp"}],
+        "transport": {"ecn": True},
+        "flows": [{"cc": "reno", "label": "subject"}, {"cc": "cubic", "transport": {"mss": 1000}}, {"transport": "udp"}],
+        "traffic": [{"cc": "reno", "label": "subject", "transport": "tcp"}],
     }  # fmt: skip
     put_subject(document, "bbr", "tcp")
     assert [flow.get("cc") for flow in senders(document)] == ["bbr", "cubic", None, "bbr"]
