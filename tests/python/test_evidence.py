@@ -423,7 +423,9 @@ def test_a_table_reads_values_by_their_keys() -> None:
 def test_who_is_examined_is_put_in_its_place() -> None:
     document: dict[str, Any] = {
         "transport": {"ecn": True},
-        "flows": [{"cc": "reno", "label": "subject"}, {"cc": "cubic", "transport": {"mss": 1000}}, {"transport": "udp"}],
+        "flows": [
+            {"cc": "reno", "label": "subject"}, {"cc": "cubic", "transport": {"mss": 1000}}, {"transport": "udp"},
+        ],
         "traffic": [{"cc": "reno", "label": "subject", "transport": "tcp"}],
     }  # fmt: skip
     put_subject(document, "bbr", "tcp")

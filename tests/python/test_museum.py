@@ -10,14 +10,21 @@ import json
 import os
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from conftest import Cli
 from dumbbell import ScenarioError, check
-from dumbbell.check.judge import Observed
+from dumbbell.check import museum_page
+from dumbbell.check.cases import CaseTable, case_of
+from dumbbell.check.conform import Row
+from dumbbell.check.judge import Finding, Observed
+from dumbbell.check.museum import Exhibit, Visit, _bug, _span, _transport
 from dumbbell.check.museum_page import sections
 from dumbbell.check.picture import beside
 
@@ -196,3 +203,123 @@ def test_a_bad_command_is_explained(dumbbell: Cli) -> None:
         assert message in done.err
     with pytest.raises(ScenarioError, match="there is no such folder"):
         check.read_exhibits("nowhere")
+
+
+def exhibit_of(**more: Any) -> Exhibit:
+    """An exhibit with these parts."""
+    document = {"flows": [{"cc": "cubic"}], "duration": "1s"}
+    below = {"number": 0, "title": "t", "section": "s", "assert": [
+        {"says": "so", "quantity": "cwnd", "when": {"at": "1s"}, "relation": ">", "value": 1}]}  # fmt: skip
+    case = case_of(Path("case.toml"), {"flows": [{}]}, "museum", below)
+    given: dict[str, Any] = {
+        "file": Path("a/bug.toml"), "title": "The $ grows", "date": "2020", "source": "ours", "story": "It did.",
+        "bug": {"cc": {"fault": "x"}}, "check": "", "case": case, "document": document, "draw": ["cwnd"], "span": None,
+    }  # fmt: skip
+    return Exhibit(**given | more)
+
+
+def test_a_bug_is_put_into_the_first_flow_beside_what_it_has() -> None:
+    one = exhibit_of()
+    assert (one.name, one.algorithm, one.changed) == ("bug", "cubic", 'cc.fault = "x"')
+    assert one.faulty == {"flows": [{"cc": {"name": "cubic", "fault": "x"}}], "duration": "1s"}
+    assert one.document == {"flows": [{"cc": "cubic"}], "duration": "1s"}
+    both = exhibit_of(
+        bug={"cc": {"a": 1}, "transport": {"mss": 2}},
+        document={"flows": [{"cc": {"name": "bbr", "b": 2}}, {"cc": "reno"}], "transport": {"ecn": True}},
+    )
+    assert both.algorithm == "bbr"
+    assert both.changed == "cc.a = 1, transport.mss = 2"
+    first, second = both.faulty["flows"]
+    assert first == {"cc": {"name": "bbr", "b": 2, "a": 1}, "transport": {"ecn": True, "mss": 2}}
+    assert second == {"cc": "reno"}
+    plain = exhibit_of(bug={"transport": {"mss": 2}})
+    assert plain.faulty["flows"][0]["transport"] == {"profile": "tcp", "mss": 2}
+    quic = exhibit_of(document={"flows": [{"cc": "bbr", "transport": "quic"}]}, bug={"transport": {"mss": 2}})
+    assert quic.faulty["flows"][0]["transport"] == {"profile": "quic", "mss": 2}
+    for transport, said in (("quic", "quic"), ({"profile": "quic"}, "quic"), ({"mss": 1}, "tcp"), (None, "tcp")):
+        flow = {"cc": "bbr"} | ({} if transport is None else {"transport": transport})
+        assert _transport(exhibit_of(document={"flows": [flow]})) == said
+    assert _transport(exhibit_of(document={"flows": [{"cc": "bbr"}], "transport": "quic"})) == "quic"
+
+
+def table_of(**below: Any) -> CaseTable:
+    return CaseTable(Path("bug.toml"), "museum", below)
+
+
+def test_the_span_of_a_picture_has_a_begin_and_an_end() -> None:
+    assert _span(table_of()) is None
+    assert _span(table_of(span=["500ms", "2s"])) == (0.5, 2.0)
+    for span, said in (
+        (["1s"], "it must be two times"), (["1s", "2s", "3s"], "it must be two times"),
+        ([1, 2], "it must be two times"),
+        (["1s", "soon"], "it must be two times"), ([], "it must be a list"),
+        (["2s", "2s"], "must be later than the first"),
+    ):  # fmt: skip
+        with pytest.raises(ScenarioError, match=said):
+            _span(table_of(span=span))
+    nothing: list[dict[str, Any]] = [{}, {"cc": {}}, {"cc": {}, "transport": {}}]
+    for bug in nothing:
+        with pytest.raises(ScenarioError, match="it must change something"):
+            _bug(table_of(bug=bug))
+    assert _bug(table_of(bug={"cc": {"a": 1}, "transport": {}})) == {"cc": {"a": 1}, "transport": {}}
+
+
+def observed(level: float, modes: list[str]) -> Observed:
+    one = Observed.__new__(Observed)
+    one.t = np.arange(1.0, 11.0)
+    one.values = {"mode": np.array(modes, dtype=object), "cwnd": level + one.t, "rtt_ms": one.t}
+    return one
+
+
+def visit_of(exhibit: Exhibit, *verdicts: str) -> Visit:
+    rows = [Row(exhibit.case, "tcp", [Finding("so", verdict, "> 1", f"found {verdict}", 5.0)]) for verdict in verdicts]  # type: ignore[arg-type]
+    return Visit(exhibit, *rows)
+
+
+def test_the_picture_of_an_exhibit_has_both_runs_beside_each_other() -> None:
+    exhibit = exhibit_of(draw=["cwnd", "absent", "rtt_ms"], span=(3.0, 8.0))
+    sides = observed(0.0, ["a"] * 5 + ["b"] * 5), observed(100.0, ["b"] * 5 + ["c"] * 5)
+    figure = beside(visit_of(exhibit, "pass", "fail"), *sides)
+    grid = np.array(figure.axes).reshape(2, 2)
+    assert [axes.get_title() for axes in grid[0]] == ["healthy: pass", "with the bug: fail"]
+    assert [axes.get_ylabel() for axes in grid[:, 0]] == ["cwnd\n(packets)", "RTT\n(ms)"]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "time in s", "time in s"]
+    assert [axes.get_yscale() for axes in figure.axes] == ["linear", "linear", "linear", "linear"]
+    assert np.asarray(grid[0, 0].get_lines()[0].get_xdata()).tolist() == [3, 4, 5, 6, 7, 8]
+    assert [len(axes.get_lines()) for axes in figure.axes] == [1, 2, 1, 2]
+    assert np.asarray(grid[0, 1].get_lines()[1].get_xdata()).tolist() == [5, 5]
+    assert grid[0, 0].get_ylim() == grid[0, 1].get_ylim()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["A", "B", "C"]
+    # A phase has one shade on both sides.
+    shades = [[patch.get_facecolor() for patch in axes.patches] for axes in grid[0]]
+    assert shades[0][1] == shades[1][0] != shades[0][0]
+    assert figure.legends[0].get_title().get_text() == r"The \$ grows"
+    whole = beside(visit_of(exhibit_of(), "pass", "fail"), observed(0.0, [""] * 10), observed(1000.0, [""] * 10))
+    assert len(np.asarray(whole.axes[0].get_lines()[0].get_xdata())) == 10
+    assert whole.axes[0].get_yscale() == "log"
+    outside = beside(visit_of(exhibit_of(span=(6.0, 8.0)), "pass", "fail"), *sides)
+    assert [len(axes.get_lines()) for axes in outside.axes] == [1, 1]
+    with pytest.raises(ValueError, match=r"museum\.draw\): the algorithm shows none of absent"):
+        beside(visit_of(exhibit_of(draw=["absent"]), "pass", "fail"), *sides)
+
+
+def test_what_an_exhibit_showed_is_written_for_its_page() -> None:
+    exhibit = exhibit_of(check="rfc9438/7", story="word " * 40)
+    visit = visit_of(exhibit, "pass", "fail")
+    assert visit.holds and not visit_of(exhibit, "pass", "pass").holds and not visit_of(exhibit, "fail", "fail").holds
+    told = visit.to_json()
+    assert {key: told[key] for key in ("name", "title", "algorithm", "date", "source", "bug", "check")} == {
+        "name": "bug", "title": "The $ grows", "algorithm": "cubic", "date": "2020", "source": "ours",
+        "bug": {"cc": {"fault": "x"}}, "check": "rfc9438/7",
+    }  # fmt: skip
+    assert (told["healthy"]["verdict"], told["faulty"]["verdict"]) == ("pass", "fail")
+    assert told["faulty"]["findings"][0]["found"] == "found fail"
+    assert visit_of(exhibit_of(), "pass", "fail").to_json()["check"] == "bug"
+    assert museum_page._told(None) == ""
+    assert museum_page._told(visit.healthy.findings[0]) == "found pass"
+    assert museum_page._told(visit.faulty.findings[0]) == "**FAIL**: found fail"
+    assert museum_page._file(exhibit) == "`case.toml`"
+    case = replace(exhibit.case, file=Path(museum_page.__file__).parent / "cases/x/1.toml")
+    link = "(../python/dumbbell/check/cases/x/1.toml)"
+    assert museum_page._file(replace(exhibit, case=case)) == f"[case rfc9438/7]{link}"
+    assert museum_page._file(replace(exhibit, case=case, check="")) == f"[1.toml]{link}"
