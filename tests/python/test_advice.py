@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -849,3 +854,111 @@ def test_what_flows_had_in_a_run() -> None:
     assert grid._share([pair, [(1.0, None), (3.0, None)]], of_the_lesser=True) == 0.25
     assert grid._share([[(1.0, None)], [(0.0, None), (0.0, None)], pair], of_the_lesser=False) == 0.75
     assert grid._share([[(1.0, None)]], of_the_lesser=False) is None
+
+
+def question(**asked: object) -> grid.Question:
+    given: dict[str, object] = {
+        "rate": None, "trace": None, "rtt": "40ms", "loss": "0%", "buffer": None, "measured_queue": None,
+        "company": ["alone"], "duration": "6s", "repeat": 2, "delay_weight": 1.0, "set": None, "seed": None,
+    }  # fmt: skip
+    return grid.ask(["bbr", "reno"], **given | asked)  # type: ignore[arg-type]
+
+
+def test_rows_of_a_question_are_its_company_and_what_of_the_path_it_varies() -> None:
+    asked = question(company=["alone", "cubic"], rate=["1mbit", "2mbit"], rtt=["10ms", "20ms"], loss=["0%", "1%"])
+    rows = list(asked.rows)
+    assert len(rows) == 16
+    assert [(row.company, row.setting) for row in rows[:3]] == [
+        ("alone", "1mbit, RTT 10ms, loss 0%"), ("alone", "1mbit, RTT 10ms, loss 1%"),
+        ("alone", "1mbit, RTT 20ms, loss 0%"),
+    ]  # fmt: skip
+    assert (rows[-1].rate, rows[-1].rtt, rows[-1].loss, rows[-1].mean_mbps) == ("2mbit", "20ms", "1%", 2.0)
+    (plain,) = question().rows
+    assert plain == Row("alone", "", "10mbit", "40ms", "0%", 10.0)
+    assert [queue.text for queue in question().first_queues(plain)] == list(grid.QUEUES)
+    ordered = question(buffer=["100kB", "1bdp", "20ms"])
+    assert [queue.text for queue in ordered.first_queues(plain)] == ["20ms", "1bdp", "100kB"]
+    assert question(measured_queue="80ms").first_queues(plain) == [Queue("2bdp", 2.0)]
+
+
+def test_the_experiment_of_a_row_has_each_queue_with_each_candidate_and_seed(tmp_path: Path) -> None:
+    asked = question(company=["alone", "itself", "cubic"], loss=["0%", "1%"], seed=7, set={"path.queue": "codel"})
+    rows = {(row.company, row.loss): row for row in asked.rows}
+
+    def document(row: Row) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        points = asked.load(row, [row.queue("1bdp"), row.queue("2bdp")]).points
+        resolved = json.loads(db._core.toml_as_json(points[0].resolved_toml))
+        return [dict(point.settings) | {"repeat": point.repeat} for point in points], resolved
+
+    settings, alone = document(rows["alone", "1%"])
+    assert [(one["path.buffer"], one["flows[0].cc"], one["repeat"]) for one in settings] == [
+        (queue, cc, repeat) for queue in ("1bdp", "2bdp") for cc in ("bbr", "reno") for repeat in (0, 1)
+    ]
+    assert {one["path.loss"] for one in settings} == {"1%"}
+    assert "path.rtt" not in settings[0]
+    assert len(alone["flows"]) == 1
+    _, itself = document(rows["itself", "0%"])
+    assert [flow["cc"]["name"] for flow in itself["flows"]] == ["bbr", "bbr"]
+    _, beside = document(rows["cubic", "0%"])
+    assert [(flow["cc"]["name"], flow["label"]) for flow in beside["flows"]] == [
+        ("bbr", "bbr"),
+        ("cubic", "cubic beside"),
+    ]
+    assert grid._flows("alone", "x") == [{"cc": "x"}]
+    assert grid._flows("itself", "x") == [{"cc": "x", "count": 2, "start_jitter": "1s"}]
+    assert grid._flows("y", "x") == [
+        {"cc": "x", "start_jitter": "1s"}, {"cc": "y", "label": "y beside", "start_jitter": "1s"},
+    ]  # fmt: skip
+    (tmp_path / "my.up").write_text(MAHIMAHI)
+    recorded = question(trace=tmp_path / "my.up")
+    (row,) = recorded.rows
+    assert (row.rate, row.mean_mbps) == ("", 6.0)
+    assert len(recorded.load(row, [row.queue("1bdp")]).points) == 4
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"rate": "1mbit", "trace": "x"}, "the bottleneck follows a rate or a trace, not both"),
+        (
+            {"measured_queue": "1ms", "buffer": "1bdp"},
+            "the queue is that of `buffer` or that of a measurement, not both",
+        ),
+        ({"repeat": 1}, "repeat=1: one run says nothing of chance; at least 2"),
+        ({"delay_weight": -0.5}, "--delay-weight -0.5: write a number from 0 on"),
+        ({"delay_weight": math.inf}, "--delay-weight inf: write a number"),
+        ({"company": ["", ""]}, "--company ,: name at least one"),
+        ({"company": ["alone", "cubic", "alone"]}, "--company alone,cubic,alone: alone is named twice"),
+        ({"set": {"path": 1}}, "--set path: a map writes this key for each of its runs; use --rate, --rtt, --buffer"),
+        ({"set": {"duration": "1s"}}, "use --duration"),
+        ({"set": {"flows": []}}, "use --candidates and --company"),
+        ({"set": {"flows[1].cc": "x"}}, "use --company"),
+    ],
+)
+def test_a_question_in_python_that_cannot_be_answered_is_refused(asked: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        question(**asked)
+    assert question(delay_weight=0.0, set={"flows[0].rtt": "90ms"}).delay_weight == 0
+
+
+def test_what_is_tried_is_told_apart_by_place_candidate_and_seed() -> None:
+    asked = question(company=["cubic"])
+    points = [(place, cc, seed) for place in (0, 1) for cc in (0, 1) for seed in (0, 1)]
+    flows = pl.DataFrame(
+        [
+            {"point": number, "goodput_mbps": rate, "p95_rtt_ms": 10.0 * number if flow == 0 else 99.0}
+            for number, (place, cc, seed) in enumerate(points)
+            for flow, rate in ((0, 1.0 + place + 2 * cc + 4 * seed), (1, 1.0))
+        ]
+    )
+    sweep: Any = SimpleNamespace(flows=SimpleNamespace(to_polars=lambda: flows), points=points)
+    first, second = grid._tried(sweep, asked, "cubic")
+    assert first.runs == {"bbr": {0: (1.0, 0.0), 1: (5.0, 10.0)}, "reno": {0: (3.0, 20.0), 1: (7.0, 30.0)}}
+    assert second.runs["reno"] == {0: (4.0, 60.0), 1: (8.0, 70.0)}
+    assert first.shares == pytest.approx({"bbr": (1 / 2 + 5 / 6) / 2, "reno": (3 / 4 + 7 / 8) / 2})
+    (pair, _) = grid._tried(sweep, asked, "itself")
+    assert pair.runs["bbr"][1] == (3.0, 54.5)
+    assert pair.shares["bbr"] == pytest.approx((1 / 2 + 1 / 6) / 2)
+    nothing = flows.with_columns(goodput_mbps=pl.lit(None, pl.Float64))
+    silent: Any = SimpleNamespace(flows=SimpleNamespace(to_polars=lambda: nothing), points=points)
+    assert next(iter(grid._tried(silent, asked, "cubic"))).runs["bbr"][0] == (0.0, 0.0)
