@@ -15,6 +15,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+import dumbbell as db
 from conftest import Cli
 from dumbbell import ScenarioError, check
 from dumbbell.check import picture
@@ -400,6 +401,7 @@ def test_a_moment_is_where_its_words_say(when: dict[str, Any], times: list[float
         ({"quantity": "flow.sent / mss", "relation": "<", "value": 1}, "pass", "0.3453", None),
         ({"quantity": "flow.sent", "relation": "<", "value": "packet"}, "pass", "500 against 1500", None),
         ({"quantity": "flow.sent", "relation": "<", "value": "inf"}, "pass", "500 against inf", None),
+        ({"quantity": "flow.sent", "relation": ">", "value": "cwnd"}, "pass", "500 against 100", None),
         # In windows.
         (cwnd({"during": "drain"}, "<", 50), "fail", "50", 0.5),
         (cwnd({"during": "drain"}, "<=", 50), "pass", "40", 0.4),
@@ -871,3 +873,33 @@ def test_phases_are_shaded_from_where_they_begin() -> None:
         assert picture._is_far_apart(np.array([1.0, np.nan]), np.array([most])) is expected
         assert picture._is_far_apart(np.array([most]), np.array([1.0])) is expected
     assert picture._is_far_apart(np.array([0.0]), np.array([99.0])) is False
+
+
+@pytest.mark.parametrize(
+    ("transport", "payload", "packet"),
+    [
+        ({"profile": "tcp", "mss": 1000, "timestamps": True}, 1000, 1052),
+        ({"profile": "tcp", "mss": 1000, "timestamps": False}, 1000, 1040),
+        ({"profile": "quic", "mss": 1000}, 1000, 1050),
+    ],
+)
+def test_what_a_run_shows_is_its_first_flow(transport: dict[str, Any], payload: float, packet: float) -> None:
+    flows = [{"cc": "reno", "transport": transport}, {"cc": "bbr"}]
+    run = db.run({"duration": "1s", "path": {"rate": "5mbit", "rtt": "20ms"}, "flows": flows})
+    one = Observed(run)
+    series = run.series.to_polars()
+    own = series.filter(series["flow"] == 0)
+    assert one.t.tolist() == own["t_s"].to_list()
+    assert np.nanmax(one.values["cwnd"]) == own["cwnd"].max()
+    row = run.flows.to_polars().row(0, named=True)
+    assert one.values["flow.sent"] == row["sent"]
+    assert one.values["flow.goodput_mbps"] == row["goodput_mbps"]
+    assert row["completion_s"] is None and np.isnan(one.values["flow.completion_s"])
+    assert "flow.label" not in one.values
+    assert (one.values["mss"], one.values["packet"], one.values["inf"]) == (payload, packet, np.inf)
+
+
+def test_phases_of_a_class_are_those_whose_values_are_1() -> None:
+    one = seen()
+    one.values = {"cc_in_up": np.array([1.0, 0, np.nan] + [0.0] * 7), "cc_in_down": np.array([0.0, 1, 0] + [0.0] * 7)}
+    assert one._phases().tolist() == ["up", "down", *[""] * 8]

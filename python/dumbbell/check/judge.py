@@ -148,7 +148,7 @@ class Observed:
         begin, end = rows
         begin = int(np.searchsorted(self.t, self.t[begin] + window.skip - 1e-9))
         if window.last is not None:
-            begin = max(begin, int(np.searchsorted(self.t, self.t[min(end, len(self.t) - 1)] - window.last - 1e-9)))
+            begin = max(begin, int(np.searchsorted(self.t, self.t[end] - window.last - 1e-9)))
         return min(begin, end - 1), end
 
     def _never(self, what: str, nth: int, times: int) -> str:
@@ -246,7 +246,7 @@ def _values(quantity: Quantity, observed: Observed, rows: _Rows) -> tuple[FloatA
         return quantity.expression.at(values, n)[rows : rows + 1], [rows]
     assert isinstance(quantity.when, Window)
     begin, end = observed.inner(quantity.when, rows)
-    length = observed.t[min(end, n - 1)] - observed.t[begin]
+    length = observed.t[end] - observed.t[begin]
     series = quantity.expression.at({**values, DURATION: length}, n)[begin:end]
     match quantity.take:
         case "all" | "any":
