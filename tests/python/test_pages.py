@@ -965,6 +965,10 @@ def test_charts_over_settings_are_one_for_each_setting_and_number() -> None:
         pl.when(pl.col("path.rtt") == "5ms").then(None).otherwise("p95_rtt_ms").alias("p95_rtt_ms")
     )
     assert list(charts._metrics(missing, AXES))[1]["parts"][0]["series"][0]["x"] == [10, 20]
+    unset = settings_of(0).with_columns(
+        pl.when(pl.col("path.rtt") == "5ms").then(None).otherwise("path.rtt").alias("path.rtt")
+    )
+    assert next(charts._metrics(unset, AXES))["parts"][0]["series"][0]["x"] == [10, 20]
     crowded = pl.concat([settings_of(0).with_columns(label=pl.lit(f"l{number}")) for number in range(7)])
     assert list(charts._metrics(crowded, AXES)) == []
     assert list(charts._metrics(settings_of(0).filter(pl.col("path.rtt") == "5ms"), ["path.rtt"])) == []
@@ -1340,3 +1344,23 @@ def test_a_block_of_code_has_a_fence_that_ends_nowhere_in_it() -> None:
     assert str(writing._with_options("use --repeat 10 --vary-rtt <b>")) == (
         "use <code>--repeat 10</code> <code>--vary-rtt</code> &lt;b&gt;"
     )
+
+
+def test_a_flow_without_a_number_has_no_line_and_the_next_one_has(tmp_path: Path) -> None:
+    flows = [{"cc": "bbr", "start": "900ms"}, {"cc": "cubic"}]
+    document = {"duration": "1s", "record": {"interval": "500ms"}, "path": {"rate": "10mbit", "rtt": "300ms"}}
+    (chart,) = charts.of_run(db.run(document | {"flows": flows}))
+    rtt = next(panel for panel in chart["runs"][0]["panels"] if panel["title"].startswith("Smoothed"))
+    assert [one["line"] for one in rtt["series"]] == [1]
+
+
+@pytest.mark.parametrize(("count", "shown"), [(8, 8), (9, 8)])
+def test_so_many_runs_can_be_looked_at_over_time(count: int, shown: int) -> None:
+    points = [SimpleNamespace(repeat=0, settings={"path.rtt": f"{number}ms"}, number=number) for number in range(count)]
+    flows = pl.DataFrame({"point": [number // 2 for number in range(2 * count)]})
+    sweep: Any = SimpleNamespace(
+        points=[*points, SimpleNamespace(repeat=1, settings={}, number=99)], load=lambda point: point.number,
+        flows=SimpleNamespace(to_polars=lambda: flows),
+    )  # fmt: skip
+    found: list[Any] = list(charts._first_runs(sweep))
+    assert found == [(f"rtt {number}ms", [number]) for number in range(shown)]

@@ -463,7 +463,7 @@ def _completions(result: Result) -> list[Json]:
         times = 1e3 * frame[column].to_numpy()
         x = np.geomspace(times.min(), times.max(), OF_DISTRIBUTION) if np.ptp(times) else times[:1]
         parts = [
-            100 * np.searchsorted(np.sort(1e3 * rows[column].to_numpy()), x * (1 + 1e-9), side="right") / rows.height
+            100 * np.searchsorted(np.sort(1e3 * rows[column].to_numpy()), x * (1 + 1e-9)) / rows.height
             for rows in groups.values()
         ]
         names = [one_line(str(label)) for _, label in groups]
