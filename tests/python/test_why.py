@@ -523,6 +523,9 @@ def test_causes_in_the_network_are_read_from_its_links() -> None:
         (burst,) = found("queue_discipline", setup)
         assert burst[0].startswith(name)
         assert burst[1].endswith("; packets come 6 ms' worth at a time") is (every == "6ms")
+    radio = {"aggregate": {"timeout": "7ms"}}
+    late = by_hand({"route": ["radio", "up"]}, links={"up": codel, "radio": radio}, rows=acted)
+    assert found("queue_discipline", late)[0][1].endswith("; packets come 7 ms' worth at a time")
     behind = by_hand(
         {"route": ["up", "radio"]}, links={"up": codel, "radio": {"aggregate": {"every": "9ms"}}}, rows=acted
     )
