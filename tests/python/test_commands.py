@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -272,10 +273,12 @@ def test_a_picture_of_a_sweep_that_lacks_something_is_refused(
 
 
 def test_a_picture_of_a_run_is_what_the_options_describe(result: db.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its pictures are made once, and another test may have asked for them.
+    fresh = replace(result)
     monkeypatch.setattr(type(result), "plot", Plots())
 
     def drawn(**wanted: Any) -> Any:
-        return plot._pictures(result, plot.Wanted(None, None, None, None, {})._replace(**wanted))
+        return plot._pictures(fresh, plot.Wanted(None, None, None, None, {})._replace(**wanted))
 
     assert drawn() is None
     assert drawn(kind="share") == {"share": ("shares", "received_mbps")}
