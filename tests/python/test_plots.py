@@ -205,6 +205,15 @@ def test_numbers_on_a_map_contrast_with_it() -> None:
     assert [style.ink_on(shades, value) for value in (0.0, 0.3, 0.6, 1.0)] == ["white", "white", "black", "black"]
 
 
+def test_each_colour_counts_as_much_as_it_is_bright() -> None:
+    colours = [(1, 0, 0), (0.9, 0, 0), (0, 0.5, 0), (0, 0.48, 0), (0, 0, 1), (0.03, 0.03, 0.03), (0.46, 0.46, 0.46)]
+    with style.picture() as figure:
+        scale = mpl.colors.ListedColormap(colours)
+        shades = figure.subplots().imshow([[0.0, len(colours)]], cmap=scale, vmin=0, vmax=len(colours))
+    inks = [style.ink_on(shades, number + 0.5) for number in range(len(colours))]
+    assert inks == ["black", "white", "white", "white", "white", "white", "white"]
+
+
 def test_no_two_algorithms_of_a_picture_look_the_same() -> None:
     names = [entry["name"] for entry in catalogue.entries()]
     for start in range(0, len(names) - 7):
@@ -1468,6 +1477,11 @@ def test_a_logarithmic_axis_shows_no_values_of_0_or_less() -> None:
         axes.plot([1, 2], [np.nan, 0.5])
         style._logarithmic(axes, "y")
     assert axes.get_ylim()[0] == pytest.approx(0.5 / 1.1)
+    with style.picture() as figure:
+        axes = figure.subplots()
+        axes.plot([], [])
+        style._logarithmic(axes, "y")
+    assert axes.get_yscale() == "log"
 
 
 @pytest.mark.parametrize(
@@ -1610,7 +1624,7 @@ def test_a_word_beside_a_mark_takes_no_room_of_the_layout() -> None:
     (text,) = axes.texts
     assert isinstance(text, Annotation)
     assert (text.get_in_layout(), text.get_gid(), text.xy, text.get_position()) == (False, "name", (0.5, 0.5), (7, 5))
-    assert text.get_color() == style.INK
+    assert (text.get_color(), text.anncoords) == (style.INK, "offset points")
 
 
 def test_a_panel_of_a_figure_with_a_layout_keeps_it() -> None:
