@@ -1364,3 +1364,38 @@ def test_so_many_runs_can_be_looked_at_over_time(count: int, shown: int) -> None
     )  # fmt: skip
     found: list[Any] = list(charts._first_runs(sweep))
     assert found == [(f"rtt {number}ms", [number]) for number in range(shown)]
+
+
+def test_other_sources_of_a_sweep_are_told_over_its_settings_and_are_no_contestants() -> None:
+    flows = pl.DataFrame({"point": [0, 0, 1, 1], "flow": [0, 1, 0, 1], "goodput_mbps": [1.0, 2.0, 3.0, 4.0]})
+    datagrams = pl.DataFrame(
+        [
+            {"point": point, "flow": flow, "label": label, "kind": kind, "path.loss": f"{point}%",
+             "p95_frame_ms": frame, "p95_one_way_ms": 5.0 + point}
+            for point in (0, 1)
+            for flow, label, kind, frame in (
+                (1, "call", "real-time", 50.0 + point), (7, "ping", "probe", None), (0, "udp", "udp", None),
+            )
+        ],
+        schema_overrides={"p95_frame_ms": pl.Float64},
+    )  # fmt: skip
+    transfers = pl.DataFrame(
+        {"point": [0, 0], "label": ["web", "web"], "sizes": ["all", "up to 10 kB"], "p95_fct_s": [0.25, 9.0]}
+    )
+
+    def of(**tables: pl.DataFrame) -> Any:
+        made = {name: Table(tables.get(name, pl.DataFrame())) for name in ("flows", "datagrams", "transfers")}
+        return SimpleNamespace(**made, axes=["path.loss"])
+
+    assert list(verdict._datagrams_of_sweep(of(datagrams=datagrams))) == [
+        "call had 95 % of its frames within 50 ms with loss 0%, 51 with loss 1%.",
+        "ping had 95 % of its packets within 5 ms one way with loss 0%, 6 with loss 1%.",
+        "udp had 95 % of its packets within 5 ms one way with loss 0%, 6 with loss 1%.",
+    ]
+    assert list(verdict._datagrams_of_sweep(of())) == list(verdict._traffic_of_sweep(of())) == []
+    assert list(verdict._traffic_of_sweep(of(transfers=transfers))) == [
+        "web needed for 95 % of its transfers up to 250 ms."
+    ]
+    assert verdict._without_guests(of(flows=flows, datagrams=datagrams)).rows() == [(0, 0, 1.0), (1, 0, 3.0)]
+    assert verdict._without_guests(of(flows=flows)).height == 4
+    assert verdict._without_guests(of(datagrams=datagrams)).height == 0
