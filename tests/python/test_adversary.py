@@ -482,6 +482,9 @@ def test_genes_of_traffic_are_sources_with_their_numbers(easy: Base) -> None:
     # In 40 ms a fifth of the link is 6.67 packets.
     assert isinstance(one, Bursts)
     assert astuple(one) == pytest.approx(("traffic", 6, 0.04, 0.02, 1e7))
+    # The middle between one packet and those is their geometric mean.
+    (middle,) = ATTACKS["traffic"].decode([0.3, 0.5, 0.0, 0.0, 0.0, *none * 2], easy, 0.2)
+    assert isinstance(middle, Bursts) and middle.packets == 3
     (slow,) = ATTACKS["connections"].decode([*none, 0.9, 0.0, 1.0, 0.0, 1.0, *none], easy, 0.2)
     assert slow == Bursts("connections", 1, 7.5, 0.0, 2e8)
     both = ATTACKS["traffic"].decode([0.3, 1.0, 0.5, 0.0, 0.0] * 2 + none, easy, 0.2)
