@@ -962,3 +962,30 @@ def test_what_is_tried_is_told_apart_by_place_candidate_and_seed() -> None:
     nothing = flows.with_columns(goodput_mbps=pl.lit(None, pl.Float64))
     silent: Any = SimpleNamespace(flows=SimpleNamespace(to_polars=lambda: nothing), points=points)
     assert next(iter(grid._tried(silent, asked, "cubic"))).runs["bbr"][0] == (0.0, 0.0)
+
+
+def test_all_intervals_of_a_map_have_one_confidence() -> None:
+    rng = np.random.default_rng(6)
+    place = {"a": noisy(rng, 10, 50), "b": noisy(rng, 8, 60)}
+    (verdict,), confidence = judge([place])
+    (pair,) = verdict.differences
+    logs = [
+        [math.log((place["a"][seed][part] or 1) / (place["b"][seed][part] or 1)) for seed in range(SEEDS)]
+        for part in (0, 1)
+    ]
+    for found, values in zip((pair.goodput, pair.delay), logs, strict=True):
+        expected = mean_interval(values, confidence)
+        assert found is not None and expected is not None
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    # One place and two algorithms are one comparison.
+    worse = next(one for one in regrets([place]) if one.name == "b")
+    cost = mean_interval([logs[0][seed] - logs[1][seed] for seed in range(SEEDS)], 0.99)
+    assert cost is not None
+    assert (worse.low, worse.high) == pytest.approx((1 - math.exp(-cost.low), 1 - math.exp(-cost.high)))
+
+
+def test_algorithms_without_a_seed_in_common_leave_the_others_compared() -> None:
+    same_ = runs([10.0, 10.1], [50.0, 51.0])
+    (verdict,), _ = judge([{"a": same_, "b": {7: (1.0, 1.0)}, "c": same_}])
+    assert [(one.first, one.second) for one in verdict.differences] == [("a", "c")]
+    assert rule._p(np.array([0.0, 0.001, -0.001])) == 1.0
