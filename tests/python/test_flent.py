@@ -742,6 +742,8 @@ def test_what_an_inspection_tells_of_the_machine_comes_from_its_metadata() -> No
     told = found.as_dict()
     assert (told["away_before"], told["away_after"], told["away"]) == (False, False, False)
     assert (told["name"], told["before"]["pings"]) == ("x.flent.gz", 25)
+
+
 def of_series(name: str, results: dict[str, list[float | None]], **metadata: object) -> flent.FlentData:
     return flent.FlentData(
         name, "", [float(at) for at in range(1, len(next(iter(results.values()))) + 1)], results, metadata
