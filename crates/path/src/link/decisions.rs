@@ -25,17 +25,17 @@ impl<P: Packet> Link<P> {
     pub(super) fn hold_run(&mut self, now: Time, packet: P, count: u32) -> u32 {
         self.ledger.counted.arrivals.add_many(packet.size(), count);
         let Stage::Held(queue) = &mut self.stage else { return 0 };
-        let mut run = queue.expect_run(packet, count);
+        let run = queue.expect_run(packet, count);
         let mut accepted = 0;
-        for left in (1..=count).rev() {
+        for offset in 0..count {
             let now = self.decide_for_arrival(now);
             if let Stage::Held(queue) = &mut self.stage
-                && let Some(fitting) = queue.offer_together(now, &mut run, left)
+                && let Some(fitting) = queue.offer_together(now, &run, offset, count - offset)
             {
-                self.ledger.counted.drops[DropCause::QueueFull].add_many(run.size, left - fitting);
+                self.ledger.counted.drops[DropCause::QueueFull].add_many(run.size, count - offset - fitting);
                 return accepted + fitting;
             }
-            accepted += u32::from(matches!(self.hold(now, &mut run), Offer::Accepted { .. }));
+            accepted += u32::from(matches!(self.hold(now, &run, offset), Offer::Accepted { .. }));
         }
         accepted
     }
@@ -44,8 +44,8 @@ impl<P: Packet> Link<P> {
     pub(super) fn offer_held(&mut self, now: Time, packet: P) -> Offer {
         let now = self.decide_for_arrival(now);
         let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
-        let mut run = queue.expect_run(packet, 1);
-        self.hold(now, &mut run)
+        let run = queue.expect_run(packet, 1);
+        self.hold(now, &run, 0)
     }
 
     /// Makes the decisions that come before a packet which arrives at `now`, those of the same instant but for
@@ -64,13 +64,12 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The next packet of a run comes to a queue that has made all decisions up to `now`.
+    /// The packet of a run that so many are before comes to a queue that has made all decisions up to `now`.
     #[inline(always)]
-    fn hold(&mut self, now: Time, run: &mut Waiting) -> Offer {
+    fn hold(&mut self, now: Time, run: &Waiting, offset: u32) -> Offer {
         let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
-        let size = run.size;
-        if let Err(cause) = queue.offer_next(now, run, &mut self.ledger) {
-            return self.ledger.drop_now(size, cause);
+        if let Err(cause) = queue.offer_one(now, run, offset, &mut self.ledger) {
+            return self.ledger.drop_now(run.size, cause);
         }
         // Only a packet that found the link idle can leave the queue now: all earlier decisions were made above.
         Offer::Accepted { departs: self.decide_until(now) }
@@ -88,22 +87,27 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     fn decide_all_until(&mut self, now: Time) -> Option<Time> {
         let mut last = None;
-        while let Stage::Held(queue) = &mut self.stage
+        while let Stage::Held(queue) = &self.stage
             && queue.next_decision() <= now
         {
-            if self.fast_path == FastPath::Held
-                && let Some((departures, packet)) = queue.decide_run(now)
-            {
-                last = Some(queue.buffer.in_service.departs());
-                if let Some(told) = &mut self.departures {
-                    told.push_run(departures, packet);
-                }
-                self.pipe.push_run_behind(departures, packet);
-            } else {
-                last = self.decide_next().or(last);
-            }
+            let is_run = self.fast_path == FastPath::Held && queue.has_run();
+            let of_run = if is_run { self.decide_next_run(now) } else { None };
+            last = of_run.or_else(|| self.decide_next()).or(last);
         }
         last.filter(|&departs| departs < Time::NEVER)
+    }
+
+    /// Makes the next decision for all packets of a run that begin by `now`, if there is nothing to decide about them;
+    /// returns the departure of the last.
+    #[inline(never)]
+    fn decide_next_run(&mut self, now: Time) -> Option<Time> {
+        let Stage::Held(queue) = &mut self.stage else { return None };
+        let (departures, packet) = queue.decide_run(now)?;
+        if let Some(told) = &mut self.departures {
+            told.push_run(departures, packet);
+        }
+        self.pipe.push_run_behind(departures, packet);
+        Some(queue.buffer.in_service.departs())
     }
 
     /// Makes the next decision of a discipline; returns the departure it leads to, which may be never.

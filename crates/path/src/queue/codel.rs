@@ -55,6 +55,11 @@ impl Codel {
         packet.arrived + self.ce_threshold.map_or(good, |threshold| good.min(threshold))
     }
 
+    /// Whether several packets of a run are first in a line, of which one at least will pass undecided at `now`.
+    pub(super) fn passes_run(&self, line: &Line, now: Time) -> bool {
+        line.first_of_run().is_some_and(|first| now <= self.good_until(first))
+    }
+
     fn mark(&self, head: &mut Option<Waiting>, buffer: &mut Buffer) -> bool {
         self.ecn && head.as_mut().is_some_and(|packet| buffer.mark(packet))
     }
@@ -95,8 +100,8 @@ impl Held for State {
         self.line.push_if_it_fits(now, packet, buffer)
     }
 
-    fn push_run(&mut self, now: Time, run: &mut Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
-        self.line.push_those_that_fit(now, run, count, buffer)
+    fn push_run(&mut self, _: Time, first: Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
+        self.line.push_those_that_fit(first, count, buffer)
     }
 
     fn next_decision(&self) -> Time {
@@ -105,6 +110,10 @@ impl Held for State {
 
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         self.control.take(&self.parameters, &mut self.line, now, buffer)
+    }
+
+    fn has_run(&self, now: Time) -> bool {
+        self.parameters.passes_run(&self.line, now)
     }
 
     fn take_run(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {

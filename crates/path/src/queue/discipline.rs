@@ -121,7 +121,7 @@ pub trait Held: DynClone + fmt::Debug + Send {
     /// [`push`](Self::push) for `count` packets of one run that arrive together and have to wait: returns how many of
     /// them fit, the first ones, and [`Line::push_run`](super::Line::push_run) puts these at the end of a line. `None`
     /// where each packet has to be looked at.
-    fn push_run(&mut self, _now: Time, _run: &mut Waiting, _count: u32, _buffer: &mut Buffer) -> Option<u32> {
+    fn push_run(&mut self, _now: Time, _first: Waiting, _count: u32, _buffer: &mut Buffer) -> Option<u32> {
         None
     }
 
@@ -132,6 +132,11 @@ pub trait Held: DynClone + fmt::Debug + Send {
 
     /// The packet that the transmitter gets now; `None` when there is none for it after all.
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting>;
+
+    /// Whether several packets of one run are next, which [`take_run`](Self::take_run) may give out from `now` on.
+    fn has_run(&self, _now: Time) -> bool {
+        false
+    }
 
     /// [`take`](Self::take) for packets of one run that the transmitter gets one behind the other, the last by `until`,
     /// if nothing is decided about any of them; [`Line::pop_run`](super::Line::pop_run) gives them out. `None` where

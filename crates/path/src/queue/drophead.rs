@@ -67,6 +67,10 @@ impl Held for State {
         self.line.pop(now, buffer)
     }
 
+    fn has_run(&self, _: Time) -> bool {
+        self.line.first_of_run().is_some()
+    }
+
     fn take_run(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {
         self.line.pop_run(until, buffer)
     }

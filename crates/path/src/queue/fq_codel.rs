@@ -151,24 +151,6 @@ impl State {
         }
         true
     }
-
-    /// [`take_run`](Held::take_run) for the only flow that takes turns.
-    #[inline(never)]
-    fn take_run_of_single(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {
-        let number = self.turns.first()?;
-        let flow = &mut self.flows[number];
-        let until = self.rules.good_until(flow.line.front()?).min(until);
-        let passing = flow.line.pop_run(until, buffer)?;
-        flow.control.find_nothing();
-        for _ in 0..passing.count() {
-            if flow.deficit <= 0 {
-                flow.deficit += turns_until_positive(flow.deficit, self.quantum) * self.quantum;
-                self.turns.postpone_first();
-            }
-            flow.deficit -= i64::from(passing.size());
-        }
-        Some(passing)
-    }
 }
 
 /// How many times a line is given its quantum until it may send, which is above 0, as the quantum is.
@@ -190,12 +172,12 @@ impl Held for State {
         Ok(())
     }
 
-    fn push_run(&mut self, now: Time, run: &mut Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
-        if buffer.room(run.size, count)? < count {
+    fn push_run(&mut self, now: Time, first: Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
+        if buffer.room(first.size, count)? < count {
             return None;
         }
-        let number = self.classifier.line_of(run.flow);
-        line_at(&mut self.flows, number).line.push_run(now, run, count, buffer);
+        let number = self.classifier.line_of(first.flow);
+        line_at(&mut self.flows, number).line.push_run(first, count, buffer);
         self.join(now, number);
         Some(count)
     }
@@ -230,9 +212,26 @@ impl Held for State {
         None
     }
 
+    /// Where several flows take turns, few packets of a run go together.
+    fn has_run(&self, now: Time) -> bool {
+        let passes = |number: usize| self.rules.passes_run(&self.flows[number].line, now);
+        self.turns.is_single() && self.turns.first().is_some_and(passes)
+    }
+
     fn take_run(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {
-        // Where several flows take turns, few packets of a run go together.
-        if self.turns.is_single() { self.take_run_of_single(until, buffer) } else { None }
+        let number = self.turns.first()?;
+        let flow = &mut self.flows[number];
+        let until = self.rules.good_until(flow.line.front()?).min(until);
+        let passing = flow.line.pop_run(until, buffer)?;
+        flow.control.find_nothing();
+        for _ in 0..passing.count() {
+            if flow.deficit <= 0 {
+                flow.deficit += turns_until_positive(flow.deficit, self.quantum) * self.quantum;
+                self.turns.postpone_first();
+            }
+            flow.deficit -= i64::from(passing.size());
+        }
+        Some(passing)
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {

@@ -155,7 +155,7 @@ impl<P: Packet> HeldQueue<P> {
         self.discipline.observe()
     }
 
-    /// The packets that wait, in no order; the first of a run stands for each of it.
+    /// The packets that wait, in no order; one of a run stands for each of it.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &P> {
         self.packets.iter()
     }
@@ -175,26 +175,32 @@ impl<P: Packet> HeldQueue<P> {
     /// Takes a packet, or says why it is dropped. All decisions up to `now` must have been made.
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, packet: P, ledger: &mut Ledger<P>) -> Result<(), DropCause> {
-        let mut run = self.expect_run(packet, 1);
-        self.offer_next(now, &mut run, ledger)
+        let run = self.expect_run(packet, 1);
+        self.offer_one(now, &run, 0, ledger)
     }
 
     /// A run of `count` packets comes, of which `packet` is the first: describes that one, and each is to be
-    /// [offered](Self::offer_next).
+    /// [offered](Self::offer_one).
     #[inline(always)]
     pub(crate) fn expect_run(&mut self, packet: P, count: u32) -> Waiting {
         Waiting::new(&packet, self.packets.put(packet, count))
     }
 
-    /// Takes the next packet of a run, or says why it is dropped. All decisions up to `now` must have been made.
+    /// Takes the packet of a run that so many are before, or says why it is dropped. All decisions up to `now` must have
+    /// been made.
     #[inline(always)]
-    pub(crate) fn offer_next(&mut self, now: Time, run: &mut Waiting, ledger: &mut Ledger<P>) -> Result<(), DropCause> {
+    pub(crate) fn offer_one(
+        &mut self,
+        now: Time,
+        run: &Waiting,
+        offset: u32,
+        ledger: &mut Ledger<P>,
+    ) -> Result<(), DropCause> {
         let nothing_waits = self.buffer.backlog().packets == 0;
         self.buffer.is_idle = nothing_waits && self.buffer.transmitter.seek(now) <= now;
-        let place = run.place;
-        let pushed = self.discipline.push(now, run.arrive(now, 1), &mut self.buffer);
+        let pushed = self.discipline.push(now, run.arrive(now, offset), &mut self.buffer);
         if pushed.is_err() {
-            self.packets.forget(place, 1);
+            self.packets.forget(run.place, 1);
         }
         self.settle(ledger);
         // What came in behind others changes nothing for the transmitter.
@@ -204,17 +210,18 @@ impl<P: Packet> HeldQueue<P> {
         pushed
     }
 
-    /// Takes those that fit of the next `count` packets of a run, where they have to wait and the discipline need not
-    /// look at each; returns how many. The others are dropped. All decisions up to `now` must have been made.
-    #[inline]
-    pub(crate) fn offer_together(&mut self, now: Time, run: &mut Waiting, count: u32) -> Option<u32> {
+    /// Takes those that fit of the packets of a run from `offset` on, where they have to wait and the discipline need not
+    /// look at each; returns how many of the `count`. The others are dropped. All decisions up to `now` must have been
+    /// made.
+    #[inline(always)]
+    pub(crate) fn offer_together(&mut self, now: Time, run: &Waiting, offset: u32, count: u32) -> Option<u32> {
         // The first of them may begin before the others come, but for rounding.
         let nothing_waits = self.buffer.backlog().packets == 0;
         let begins = if nothing_waits { self.buffer.transmitter.seek(now) } else { self.decision };
         if begins <= now + ROUNDING {
             return None;
         }
-        let fitting = self.discipline.push_run(now, run, count, &mut self.buffer)?;
+        let fitting = self.discipline.push_run(now, run.arrive(now, offset), count, &mut self.buffer)?;
         if fitting < count {
             self.packets.forget(run.place, count - fitting);
         }
@@ -251,6 +258,12 @@ impl<P: Packet> HeldQueue<P> {
         let packet = self.take_out(&waiting, 1);
         self.schedule(now);
         Some((departs, packet))
+    }
+
+    /// See [`Held::has_run`].
+    #[inline]
+    pub(crate) fn has_run(&self) -> bool {
+        self.discipline.has_run(self.decision)
     }
 
     /// [`decide`](Self::decide) for packets of one run of which the last begins by `until`, if the discipline has
@@ -359,7 +372,7 @@ pub(crate) mod testing {
     pub(crate) fn waiting(now: Time, ecn: Ecn) -> Waiting {
         let mut packet = TestPacket::new(0, 1500);
         packet.ecn = ecn;
-        Waiting::new(&packet, 0).arrive(now, 1)
+        Waiting::new(&packet, 0).arrive(now, 0)
     }
 
     impl Buffer {

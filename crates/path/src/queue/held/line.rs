@@ -24,6 +24,8 @@ pub struct Waiting {
     /// Where the queue keeps its run, and how many of that came before it.
     pub(super) place: u32,
     pub(super) offset: u32,
+    /// It and those behind it that came with it; 1 where packets are looked at one by one.
+    pub(super) count: u32,
 }
 
 impl Waiting {
@@ -38,15 +40,14 @@ impl Waiting {
             is_marked: false,
             place,
             offset: 0,
+            count: 1,
         }
     }
 
-    /// The packet, which arrives now with those behind it, `count` in all; this one becomes the next of the run.
+    /// The packet that so many of its run are before, this one the first, which arrives now.
     #[inline(always)]
-    pub(super) fn arrive(&mut self, now: Time, count: u32) -> Waiting {
-        let arriving = Waiting { arrived: now, ..self.clone() };
-        self.offset += count;
-        arriving
+    pub(super) fn arrive(&self, now: Time, offset: u32) -> Waiting {
+        Waiting { arrived: now, offset, ..*self }
     }
 
     /// Its ECN bits.
@@ -59,23 +60,16 @@ impl Waiting {
         now.since(self.arrived)
     }
 
-    /// Whether `other` is the packet behind `count` of its run, this one the first, and nothing tells them apart.
+    /// Whether `other` comes behind these of its run, and nothing tells them apart.
     #[inline]
-    fn is_followed_by(&self, other: &Waiting, count: u32) -> bool {
+    fn is_followed_by(&self, other: &Waiting) -> bool {
         self.place == other.place
-            && self.offset + count == other.offset
+            && self.offset + self.count == other.offset
             && self.arrived == other.arrived
             && self.ecn == other.ecn
             && !self.is_marked
             && !other.is_marked
     }
-}
-
-/// Packets that came together and wait one behind the other.
-#[derive(Clone, Debug)]
-struct Run {
-    first: Waiting,
-    count: u32,
 }
 
 /// Packets of a run that the transmitter gets, and when it begins with each.
@@ -102,32 +96,26 @@ impl Passing {
 /// [`Buffer`].
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    runs: VecDeque<Run>,
+    runs: VecDeque<Waiting>,
     backlog: Backlog,
 }
 
 impl Line {
     /// Puts an arriving packet at the end.
     pub fn push(&mut self, packet: Waiting, buffer: &mut Buffer) {
-        self.push_together(packet, 1, buffer);
+        self.push_run(packet, 1, buffer);
     }
 
-    /// Puts the next `count` packets of a run at the end, which arrive now.
-    pub fn push_run(&mut self, now: Time, run: &mut Waiting, count: u32, buffer: &mut Buffer) {
-        if count > 0 {
-            self.push_together(run.arrive(now, count), count, buffer);
-        }
-    }
-
+    /// Puts `count` arriving packets of a run at the end, at least one.
     #[inline]
-    fn push_together(&mut self, first: Waiting, count: u32, buffer: &mut Buffer) {
+    pub fn push_run(&mut self, first: Waiting, count: u32, buffer: &mut Buffer) {
         buffer.occupancy.advance(first.arrived);
         buffer.occupancy.enter_run(first.size, count);
         self.backlog.packets += u64::from(count);
         self.backlog.bytes += u64::from(count) * u64::from(first.size);
         match self.runs.back_mut() {
-            Some(run) if run.first.is_followed_by(&first, run.count) => run.count += count,
-            _ => self.runs.push_back(Run { first, count }),
+            Some(run) if run.is_followed_by(&first) => run.count += count,
+            _ => self.runs.push_back(Waiting { count, ..first }),
         }
     }
 
@@ -143,17 +131,13 @@ impl Line {
         Ok(())
     }
 
-    /// Puts those at the end that fit into the buffer of the next `count` packets of a run, which arrive now; returns
-    /// how many these are. `None` where they have to be asked about one by one.
-    pub fn push_those_that_fit(
-        &mut self,
-        now: Time,
-        run: &mut Waiting,
-        count: u32,
-        buffer: &mut Buffer,
-    ) -> Option<u32> {
-        let fitting = buffer.room(run.size, count)?;
-        self.push_run(now, run, fitting, buffer);
+    /// Puts those at the end that fit into the buffer of `count` arriving packets of a run; returns how many these are.
+    /// `None` where they have to be asked about one by one.
+    pub fn push_those_that_fit(&mut self, first: Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
+        let fitting = buffer.room(first.size, count)?;
+        if fitting > 0 {
+            self.push_run(first, fitting, buffer);
+        }
         Some(fitting)
     }
 
@@ -164,12 +148,16 @@ impl Line {
         Some(packet)
     }
 
+    /// The oldest packet, if others of its run are behind it.
+    pub fn first_of_run(&self) -> Option<&Waiting> {
+        self.runs.front().filter(|run| run.count > 1)
+    }
+
     /// Takes packets out of the run that is first, which the transmitter sends one behind the other from the instant on
     /// at which it is free: as many as begin by `until`. `None` where there are none, or its rate is not constant.
     pub fn pop_run(&mut self, until: Time, buffer: &mut Buffer) -> Option<Passing> {
-        let Run { first, count } = self.runs.front()?;
-        let size = first.size;
-        let count = buffer.transmitter.count_begun_by(until, size, *count).filter(|&count| count > 0)?;
+        let &Waiting { size, count, .. } = self.runs.front()?;
+        let count = buffer.transmitter.count_begun_by(until, size, count).filter(|&count| count > 0)?;
         let starts = buffer.transmitter.send_train(size, count)?;
         buffer.occupancy.leave_run(starts, size);
         let first = self.take_first(count)?;
@@ -181,12 +169,12 @@ impl Line {
     fn take_first(&mut self, count: u32) -> Option<Waiting> {
         let run = self.runs.front_mut()?;
         self.backlog.packets -= u64::from(count);
-        self.backlog.bytes -= u64::from(count) * u64::from(run.first.size);
+        self.backlog.bytes -= u64::from(count) * u64::from(run.size);
         if run.count == count {
-            return self.runs.pop_front().map(|run| run.first);
+            return self.runs.pop_front();
         }
-        let first = run.first.clone();
-        run.first.offset += count;
+        let first = Waiting { count, ..run.clone() };
+        run.offset += count;
         run.count -= count;
         Some(first)
     }
@@ -200,12 +188,11 @@ impl Line {
             number += 1;
         }
         let run = &mut self.runs[number];
-        let packet = Waiting { offset: run.first.offset + before, ..run.first.clone() };
-        let behind = Waiting { offset: packet.offset + 1, ..packet.clone() };
-        let left = run.count - before - 1;
+        let packet = Waiting { offset: run.offset + before, count: 1, ..run.clone() };
+        let behind = Waiting { offset: packet.offset + 1, count: run.count - before - 1, ..run.clone() };
         run.count = before;
-        if left > 0 {
-            self.runs.insert(number + 1, Run { first: behind, count: left });
+        if behind.count > 0 {
+            self.runs.insert(number + 1, behind);
         }
         if before == 0 {
             self.runs.remove(number);
@@ -218,7 +205,7 @@ impl Line {
 
     /// The oldest packet.
     pub fn front(&self) -> Option<&Waiting> {
-        self.runs.front().map(|run| &run.first)
+        self.runs.front()
     }
 
     /// [`Held::next_decision`](super::Held::next_decision) of a queue that sends what is in this line as soon as it

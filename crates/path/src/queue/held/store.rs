@@ -8,40 +8,50 @@ use std::iter::repeat_n;
 /// Runs of packets by place; places are used again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store<P> {
-    runs: Vec<Run<P>>,
+    /// Of each run a packet.
+    packets: Vec<P>,
+    runs: Vec<Run>,
     free: Vec<u32>,
 }
 
-/// A run, with the packet that was its first, and how many of it are still here.
-#[derive(Clone, Debug)]
-struct Run<P> {
-    first: P,
+/// How many of a run came before the packet that is kept, and how many are still here.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    offset: u32,
     left: u32,
 }
 
 impl<P: Packet> Store<P> {
     /// A place for `count` packets, of which this is the first.
-    #[inline]
+    #[inline(always)]
     pub(super) fn put(&mut self, first: P, count: u32) -> u32 {
-        let run = Run { first, left: count };
+        let run = Run { offset: 0, left: count };
         if let Some(place) = self.free.pop() {
+            self.packets[place as usize] = first;
             self.runs[place as usize] = run;
             return place;
         }
         #[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 packets")]
         let place = self.runs.len() as u32;
+        self.packets.push(first);
         self.runs.push(run);
         place
     }
 
-    /// Takes `count` packets of a run out; returns the first of them.
+    /// Takes `count` packets of a run out; returns the first of them. What stays is brought up to the next, not what is
+    /// returned: whoever copies a packet that was changed in parts a moment ago waits for that.
     #[inline(always)]
     pub(super) fn take(&mut self, waiting: &Waiting, count: u32) -> P {
-        self.forget(waiting.place, count);
-        let mut packet = self.runs[waiting.place as usize].first;
-        if waiting.offset > 0 {
-            packet.follow(waiting.offset);
+        let place = waiting.place as usize;
+        let mut packet = self.packets[place];
+        let run = &mut self.runs[place];
+        if waiting.offset != run.offset {
+            packet.follow(waiting.offset - run.offset);
+        } else if count < run.left {
+            self.packets[place].follow(count);
+            run.offset += count;
         }
+        self.forget(waiting.place, count);
         packet
     }
 
@@ -60,13 +70,15 @@ impl<P: Packet> Store<P> {
         self.runs.len() - self.free.len()
     }
 
-    /// The first of its run for each packet.
+    /// For each packet one of its run.
     pub(super) fn iter(&self) -> impl Iterator<Item = &P> {
-        self.runs.iter().flat_map(|run| repeat_n(&run.first, run.left as usize))
+        self.packets.iter().zip(&self.runs).flat_map(|(packet, run)| repeat_n(packet, run.left as usize))
     }
 
     /// Bytes of memory [claimed].
     pub(super) fn memory(&self) -> u64 {
-        claimed::<Run<P>>(self.len(), self.runs.capacity()) + claimed::<u32>(self.free.len(), self.free.capacity())
+        claimed::<P>(self.len(), self.packets.capacity())
+            + claimed::<Run>(self.len(), self.runs.capacity())
+            + claimed::<u32>(self.free.len(), self.free.capacity())
     }
 }

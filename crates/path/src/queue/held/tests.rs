@@ -58,10 +58,12 @@ proptest! {
         for (place, step) in (0..).zip(steps) {
             match step {
                 Step::Push(count) => {
-                    let mut run = Waiting::new(&TestPacket::new(0, 1500), place);
+                    let run = Waiting::new(&TestPacket::new(0, 1500), place);
                     // All but the last come together.
-                    line.push_run(Time::ZERO, &mut run, count - 1, &mut buffer);
-                    line.push(run.arrive(Time::ZERO, 1), &mut buffer);
+                    if count > 1 {
+                        line.push_run(run.arrive(Time::ZERO, 0), count - 1, &mut buffer);
+                    }
+                    line.push(run.arrive(Time::ZERO, count - 1), &mut buffer);
                     model.extend((0..count).map(|offset| (place, offset)));
                 }
                 Step::Pop => {
