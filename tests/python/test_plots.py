@@ -1355,6 +1355,13 @@ def test_a_legend_has_as_many_columns_as_fit_and_rows_of_about_the_same_length(
     assert figure.legends[0]._ncols == columns  # type: ignore[attr-defined]
 
 
+def legend_of_label(label: str, width: float) -> tuple[Picture, Any]:
+    figure, entries_ = legend_of(2, width=width, letters=11)
+    for handle in entries_._handles:
+        handle.set_label(label)
+    return figure, entries_
+
+
 def test_a_legend_becomes_narrower_column_by_column_and_then_line_by_line() -> None:
     figure, entries_ = legend_of(8, width=6.0)
     found = [figure.legends[0]._ncols]  # type: ignore[attr-defined]
@@ -1363,15 +1370,11 @@ def test_a_legend_becomes_narrower_column_by_column_and_then_line_by_line() -> N
         found.append(figure.legends[0]._ncols)  # type: ignore[attr-defined]
     assert found == [4, 3, 2, 1]
     assert entries_.narrower() is False
-    figure, entries_ = legend_of(2, width=2.0, letters=11)
-    for handle in entries_._handles:
-        handle.set_label("sixteen letters, and more")
+    figure, entries_ = legend_of_label("sixteen letters, and more", width=2.0)
     assert entries_.narrower() is True
     assert entries(figure) == ["sixteen letters,\nand more"] * 2
     assert entries_.narrower() is False
-    figure, entries_ = legend_of(2, width=1.0, letters=11)
-    for handle in entries_._handles:
-        handle.set_label("twelve letter s")
+    figure, entries_ = legend_of_label("twelve letter s", width=1.0)
     assert entries_.narrower() is True
     assert entries(figure) == ["twelve\nletter s"] * 2
 

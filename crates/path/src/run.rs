@@ -34,23 +34,24 @@ impl<P: Packet> Ring<Run<P>> {
     /// evenly.
     #[inline(always)]
     pub(crate) fn push_packet(&mut self, at: Time, packet: P) {
-        let joins = self.last_mut().is_some_and(|run| {
-            at < Time::NEVER && run.packet.is_followed_by(&packet, run.instants.count()) && run.instants.append(at)
-        });
-        if !joins {
-            self.push_back(Run::one(at, packet));
-        }
+        self.join_or_push(Run::one(at, packet), |last| at < Time::NEVER && last.append(at));
     }
 
     /// Packets of a run, of which this is the first, pass later than all before: they become part of the last run if
     /// that is their own and goes on evenly.
     #[inline(always)]
     pub(crate) fn push_run(&mut self, instants: Train, packet: P) {
-        let joins = self.last_mut().is_some_and(|run| {
-            run.packet.is_followed_by(&packet, run.instants.count()) && run.instants.append_run(&instants)
+        self.join_or_push(Run { instants, packet }, |last| last.append_run(&instants));
+    }
+
+    /// A run is pushed, unless its packets follow those of the last and `join` makes them part of it.
+    #[inline(always)]
+    fn join_or_push(&mut self, run: Run<P>, join: impl FnOnce(&mut Train) -> bool) {
+        let joins = self.last_mut().is_some_and(|last| {
+            last.packet.is_followed_by(&run.packet, last.instants.count()) && join(&mut last.instants)
         });
         if !joins {
-            self.push_back(Run { instants, packet });
+            self.push_back(run);
         }
     }
 }

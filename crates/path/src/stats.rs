@@ -151,15 +151,7 @@ impl Occupancy {
     pub(crate) fn leave_run(&mut self, mut starts: Train, size: u32) {
         self.note_peak();
         let mut leaving = Leaving { running: self.running, levels: &mut self.levels };
-        if let Some(interval) = starts.even_interval() {
-            leaving.leave(starts.next(), size);
-            leaving.leave_evenly(starts.count() - 1, interval, size);
-        } else {
-            while starts.count() > 0 {
-                leaving.leave(starts.next(), size);
-                starts.advance();
-            }
-        }
+        leaving.leave_by(Time::NEVER, &mut starts, size);
         self.running = leaving.running;
     }
 
@@ -201,21 +193,46 @@ pub(crate) struct Leaving<'a> {
 impl Leaving<'_> {
     /// A packet waits no longer.
     #[inline]
-    pub(crate) fn leave(&mut self, at: Time, bytes: u32) {
+    fn leave(&mut self, at: Time, bytes: u32) {
         self.leave_together(at, 1, bytes);
     }
 
     /// `count` packets of `bytes` each wait no longer.
     #[inline]
-    pub(crate) fn leave_together(&mut self, at: Time, count: u32, bytes: u32) {
+    fn leave_together(&mut self, at: Time, count: u32, bytes: u32) {
         self.running.advance(at, self.levels);
         self.running.packets -= u64::from(count);
         self.running.bytes -= u64::from(count) * u64::from(bytes);
     }
 
+    /// Those packets of `bytes` each wait no longer whose instants have come by `now`; that of the first has.
+    #[inline(always)]
+    pub(crate) fn leave_by(&mut self, now: Time, starts: &mut Train, bytes: u32) {
+        if let Some(interval) = starts.even_interval() {
+            self.leave(starts.next(), bytes);
+            let mut others = 0;
+            if starts.count() > 1 {
+                let since = now.since(starts.next()).as_nanos() / interval.as_nanos();
+                #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of packets")]
+                let fewer = since.min(u64::from(starts.count() - 1)) as u32;
+                others = fewer;
+                self.leave_evenly(others, interval, bytes);
+            }
+            starts.advance_evenly(others + 1);
+        } else if starts.pass_together() {
+            self.leave_together(starts.next(), starts.count(), bytes);
+            starts.advance_evenly(starts.count());
+        } else {
+            while starts.count() > 0 && starts.next() <= now {
+                self.leave(starts.next(), bytes);
+                starts.advance();
+            }
+        }
+    }
+
     /// `count` packets of `bytes` each wait no longer, one after each `interval` from the last that left.
     #[inline]
-    pub(crate) fn leave_evenly(&mut self, count: u32, interval: Duration, bytes: u32) {
+    fn leave_evenly(&mut self, count: u32, interval: Duration, bytes: u32) {
         let nanos = interval.as_nanos();
         let mut level = self.running.bytes;
         let mut levels = 0;

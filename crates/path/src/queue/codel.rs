@@ -100,8 +100,8 @@ impl Held for State {
         self.line.push_if_it_fits(now, packet, buffer)
     }
 
-    fn push_run(&mut self, _: Time, first: Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
-        self.line.push_those_that_fit(first, count, buffer)
+    fn push_run(&mut self, run: Waiting, buffer: &mut Buffer) -> Option<u32> {
+        self.line.push_those_that_fit(run, buffer)
     }
 
     fn next_decision(&self) -> Time {

@@ -118,10 +118,9 @@ pub trait Held: DynClone + fmt::Debug + Send {
     /// Why it is dropped. Packets that wait may be dropped for it, with [`Buffer::drop`].
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause>;
 
-    /// [`push`](Self::push) for `count` packets of one run that arrive together and have to wait: returns how many of
-    /// them fit, the first ones, and [`Line::push_run`](super::Line::push_run) puts these at the end of a line. `None`
-    /// where each packet has to be looked at.
-    fn push_run(&mut self, _now: Time, _first: Waiting, _count: u32, _buffer: &mut Buffer) -> Option<u32> {
+    /// [`push`](Self::push) for packets of one run that arrive together and have to wait: takes those that fit, the first
+    /// ones, and returns how many these are. `None` where each packet has to be looked at.
+    fn push_run(&mut self, _run: Waiting, _buffer: &mut Buffer) -> Option<u32> {
         None
     }
 

@@ -232,26 +232,7 @@ impl Fifo {
         occupancy.advance_with(now, |leaving| {
             loop {
                 let Run { starts, size } = waiting.first_mut();
-                if let Some(interval) = starts.even_interval() {
-                    leaving.leave(starts.next(), *size);
-                    let mut others = 0;
-                    if starts.count() > 1 {
-                        let since = now.since(starts.next()).as_nanos() / interval.as_nanos();
-                        #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of packets")]
-                        let fewer = since.min(u64::from(starts.count() - 1)) as u32;
-                        others = fewer;
-                        leaving.leave_evenly(others, interval, *size);
-                    }
-                    starts.advance_evenly(others + 1);
-                } else if starts.pass_together() {
-                    leaving.leave_together(starts.next(), starts.count(), *size);
-                    starts.advance_evenly(starts.count());
-                } else {
-                    while starts.count() > 0 && starts.next() <= now {
-                        leaving.leave(starts.next(), *size);
-                        starts.advance();
-                    }
-                }
+                leaving.leave_by(now, starts, *size);
                 // The next one can start when this one departs.
                 *in_service = InService { departs: starts.next(), size: *size };
                 if starts.count() > 0 || waiting.drop_first().is_none_or(|next| next.starts.next() > now) {

@@ -172,13 +172,14 @@ impl Held for State {
         Ok(())
     }
 
-    fn push_run(&mut self, now: Time, first: Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
-        if buffer.room(first.size, count)? < count {
+    fn push_run(&mut self, run: Waiting, buffer: &mut Buffer) -> Option<u32> {
+        let (count, arrived) = (run.count(), run.arrived);
+        if buffer.room(&run)? < count {
             return None;
         }
-        let number = self.classifier.line_of(first.flow);
-        line_at(&mut self.flows, number).line.push_run(first, count, buffer);
-        self.join(now, number);
+        let number = self.classifier.line_of(run.flow);
+        line_at(&mut self.flows, number).line.push(run, buffer);
+        self.join(arrived, number);
         Some(count)
     }
 

@@ -75,10 +75,9 @@ impl Buffer {
         self.is_idle || self.fits_behind(now, size, Backlog::default())
     }
 
-    /// How many of `count` packets of `size` bytes each fit behind what waits; `None` where they have to be asked about
-    /// one by one.
-    pub fn room(&self, size: u32, count: u32) -> Option<u32> {
-        self.limits.time.is_none().then(|| self.limits.room(self.occupancy.backlog(), size, count))
+    /// How many packets of a run fit behind what waits; `None` where they have to be asked about one by one.
+    pub fn room(&self, run: &Waiting) -> Option<u32> {
+        self.limits.time.is_none().then(|| self.limits.room(self.occupancy.backlog(), run.size, run.count))
     }
 
     fn fits_behind(&mut self, now: Time, size: u32, backlog: Backlog) -> bool {
@@ -198,7 +197,7 @@ impl<P: Packet> HeldQueue<P> {
     ) -> Result<(), DropCause> {
         let nothing_waits = self.buffer.backlog().packets == 0;
         self.buffer.is_idle = nothing_waits && self.buffer.transmitter.seek(now) <= now;
-        let pushed = self.discipline.push(now, run.arrive(now, offset), &mut self.buffer);
+        let pushed = self.discipline.push(now, run.arrive(now, offset, 1), &mut self.buffer);
         if pushed.is_err() {
             self.packets.forget(run.place, 1);
         }
@@ -221,7 +220,7 @@ impl<P: Packet> HeldQueue<P> {
         if begins <= now + ROUNDING {
             return None;
         }
-        let fitting = self.discipline.push_run(now, run.arrive(now, offset), count, &mut self.buffer)?;
+        let fitting = self.discipline.push_run(run.arrive(now, offset, count), &mut self.buffer)?;
         if fitting < count {
             self.packets.forget(run.place, count - fitting);
         }
@@ -255,7 +254,7 @@ impl<P: Packet> HeldQueue<P> {
         self.buffer.transmitter.seek(self.ready.max(waiting.arrived));
         let departs = self.buffer.transmitter.send(waiting.size);
         self.buffer.in_service = InService { departs, size: waiting.size };
-        let packet = self.take_out(&waiting, 1);
+        let packet = self.take_out(&waiting);
         self.schedule(now);
         Some((departs, packet))
     }
@@ -277,7 +276,7 @@ impl<P: Packet> HeldQueue<P> {
         let Passing { first, starts } = self.discipline.take_run(until, &mut self.buffer)?;
         let departs = self.buffer.transmitter.seek(Time::ZERO);
         self.buffer.in_service = InService { departs, size: first.size };
-        let packet = self.take_out(&first, starts.count());
+        let packet = self.take_out(&first);
         // The last one began when the backlog changed last.
         self.schedule(self.buffer.occupancy.clock());
         Some((starts.ends(), packet))
@@ -294,13 +293,13 @@ impl<P: Packet> HeldQueue<P> {
         self.settle(ledger);
         self.ready = self.discipline.next_decision();
         let waiting = taken?;
-        Some(self.take_out(&waiting, 1))
+        Some(self.take_out(&waiting))
     }
 
-    /// The first of `count` packets of a run that the discipline has given out, with its mark.
+    /// The first of the packets that the discipline has given out, with its mark.
     #[inline(always)]
-    fn take_out(&mut self, waiting: &Waiting, count: u32) -> P {
-        let mut packet = self.packets.take(waiting, count);
+    fn take_out(&mut self, waiting: &Waiting) -> P {
+        let mut packet = self.packets.take(waiting);
         if waiting.is_marked {
             packet.mark();
         }
@@ -345,7 +344,7 @@ impl<P: Packet> HeldQueue<P> {
     #[cold]
     fn tell(&mut self, ledger: &mut Ledger<P>) {
         for (waiting, cause) in self.buffer.dropped.drain(..) {
-            ledger.drop_later(self.packets.take(&waiting, 1), cause);
+            ledger.drop_later(self.packets.take(&waiting), cause);
         }
         ledger.counted.marked += std::mem::take(&mut self.buffer.marked);
     }
@@ -372,7 +371,7 @@ pub(crate) mod testing {
     pub(crate) fn waiting(now: Time, ecn: Ecn) -> Waiting {
         let mut packet = TestPacket::new(0, 1500);
         packet.ecn = ecn;
-        Waiting::new(&packet, 0).arrive(now, 0)
+        Waiting::new(&packet, 0).arrive(now, 0, 1)
     }
 
     impl Buffer {

@@ -8,8 +8,8 @@ use crate::train::Train;
 use dumbbell_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// A packet that waits. Whoever holds one gives it to the transmitter ([`Held::take`](super::Held::take)) or to
-/// [`Buffer::drop`].
+/// A packet that waits; in [`Held::push_run`](super::Held::push_run) several of one run. Whoever holds one gives it to
+/// the transmitter ([`Held::take`](super::Held::take)) or to [`Buffer::drop`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Waiting {
@@ -24,7 +24,7 @@ pub struct Waiting {
     /// Where the queue keeps its run, and how many of that came before it.
     pub(super) place: u32,
     pub(super) offset: u32,
-    /// It and those behind it that came with it; 1 where packets are looked at one by one.
+    /// How many it stands for: itself and those behind it that came with it.
     pub(super) count: u32,
 }
 
@@ -44,10 +44,15 @@ impl Waiting {
         }
     }
 
-    /// The packet that so many of its run are before, this one the first, which arrives now.
+    /// `count` packets, which so many of the run that this one begins are before, and which arrive now.
     #[inline(always)]
-    pub(super) fn arrive(&self, now: Time, offset: u32) -> Waiting {
-        Waiting { arrived: now, offset, ..*self }
+    pub(super) fn arrive(&self, now: Time, offset: u32, count: u32) -> Waiting {
+        Waiting { arrived: now, offset, count, ..*self }
+    }
+
+    /// How many packets these are: 1, unless it is a run.
+    pub fn count(&self) -> u32 {
+        self.count
     }
 
     /// Its ECN bits.
@@ -83,7 +88,7 @@ pub struct Passing {
 impl Passing {
     /// How many these are.
     pub fn count(&self) -> u32 {
-        self.starts.count()
+        self.first.count
     }
 
     /// The IP length of each in bytes.
@@ -101,21 +106,17 @@ pub struct Line {
 }
 
 impl Line {
-    /// Puts an arriving packet at the end.
-    pub fn push(&mut self, packet: Waiting, buffer: &mut Buffer) {
-        self.push_run(packet, 1, buffer);
-    }
-
-    /// Puts `count` arriving packets of a run at the end, at least one.
+    /// Puts an arriving packet, or several of one run, at the end.
     #[inline]
-    pub fn push_run(&mut self, first: Waiting, count: u32, buffer: &mut Buffer) {
-        buffer.occupancy.advance(first.arrived);
-        buffer.occupancy.enter_run(first.size, count);
+    pub fn push(&mut self, arriving: Waiting, buffer: &mut Buffer) {
+        let Waiting { size, count, .. } = arriving;
+        buffer.occupancy.advance(arriving.arrived);
+        buffer.occupancy.enter_run(size, count);
         self.backlog.packets += u64::from(count);
-        self.backlog.bytes += u64::from(count) * u64::from(first.size);
+        self.backlog.bytes += u64::from(count) * u64::from(size);
         match self.runs.back_mut() {
-            Some(run) if run.is_followed_by(&first) => run.count += count,
-            _ => self.runs.push_back(Waiting { count, ..first }),
+            Some(run) if run.is_followed_by(&arriving) => run.count += count,
+            _ => self.runs.push_back(arriving),
         }
     }
 
@@ -131,14 +132,14 @@ impl Line {
         Ok(())
     }
 
-    /// Puts those at the end that fit into the buffer of `count` arriving packets of a run; returns how many these are.
-    /// `None` where they have to be asked about one by one.
-    pub fn push_those_that_fit(&mut self, first: Waiting, count: u32, buffer: &mut Buffer) -> Option<u32> {
-        let fitting = buffer.room(first.size, count)?;
-        if fitting > 0 {
-            self.push_run(first, fitting, buffer);
+    /// Puts those at the end of the arriving packets of a run that fit into the buffer; returns how many these are. `None`
+    /// where they have to be asked about one by one.
+    pub fn push_those_that_fit(&mut self, run: Waiting, buffer: &mut Buffer) -> Option<u32> {
+        let count = buffer.room(&run)?;
+        if count > 0 {
+            self.push(Waiting { count, ..run }, buffer);
         }
-        Some(fitting)
+        Some(count)
     }
 
     /// Takes the oldest packet out.

@@ -38,20 +38,21 @@ impl<P: Packet> Store<P> {
         place
     }
 
-    /// Takes `count` packets of a run out; returns the first of them. What stays is brought up to the next, not what is
+    /// Takes packets of a run out; returns the first of them. What stays is brought up to the next, not what is
     /// returned: whoever copies a packet that was changed in parts a moment ago waits for that.
     #[inline(always)]
-    pub(super) fn take(&mut self, waiting: &Waiting, count: u32) -> P {
-        let place = waiting.place as usize;
-        let mut packet = self.packets[place];
-        let run = &mut self.runs[place];
-        if waiting.offset != run.offset {
-            packet.follow(waiting.offset - run.offset);
+    pub(super) fn take(&mut self, waiting: &Waiting) -> P {
+        let &Waiting { place, offset, count, .. } = waiting;
+        let kept = &mut self.packets[place as usize];
+        let mut packet = *kept;
+        let run = &mut self.runs[place as usize];
+        if offset != run.offset {
+            packet.follow(offset - run.offset);
         } else if count < run.left {
-            self.packets[place].follow(count);
+            kept.follow(count);
             run.offset += count;
         }
-        self.forget(waiting.place, count);
+        self.forget(place, count);
         packet
     }
 

@@ -61,9 +61,9 @@ proptest! {
                     let run = Waiting::new(&TestPacket::new(0, 1500), place);
                     // All but the last come together.
                     if count > 1 {
-                        line.push_run(run.arrive(Time::ZERO, 0), count - 1, &mut buffer);
+                        line.push(run.arrive(Time::ZERO, 0, count - 1), &mut buffer);
                     }
-                    line.push(run.arrive(Time::ZERO, count - 1), &mut buffer);
+                    line.push(run.arrive(Time::ZERO, count - 1, 1), &mut buffer);
                     model.extend((0..count).map(|offset| (place, offset)));
                 }
                 Step::Pop => {
