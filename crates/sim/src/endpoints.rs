@@ -43,7 +43,7 @@ impl Endpoints {
                 receiver.set_ecn_echo(ecn.echo(wanted));
                 Endpoints::Tcp { sender: Sender::new(config, controller), receiver }
             }
-            Protocol::Quic => Endpoints::of(quic::endpoints(&config, controller)),
+            Protocol::Quic => Endpoints::of(quic::endpoints(config, controller)),
             Protocol::Udp => Endpoints::of(udp::endpoints(mss)),
             Protocol::Probe => Endpoints::of(probe::endpoints(&config.probe, mss)),
             Protocol::RealTime => Endpoints::of(real_time::endpoints(&config.real_time, mss, ecn.codepoint(wanted))),

@@ -224,7 +224,7 @@ struct Quic {
 impl Ground for Quic {
     const PROFILE: &str = "quic";
     fn new(config: TransportConfig, controller: Box<dyn Controller>, now: Time) -> Quic {
-        let mut sender = QuicSender::new(&config, controller);
+        let mut sender = QuicSender::new(Arc::new(config), controller);
         sender.establish(now, RTT);
         Quic { sender, sent: 0, arrived: BTreeSet::new() }
     }

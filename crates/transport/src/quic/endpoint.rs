@@ -5,13 +5,18 @@ use crate::endpoint::{Act, Arrival, Datagram, Endpoint, News, Report, Sending};
 use crate::{SackBlock, TransportConfig};
 use dumbbell_cc_contract::Controller;
 use dumbbell_units::{Duration, Ecn, Time};
+use std::sync::Arc;
 
 /// IP and UDP headers, a short header and the authentication tag.
 pub(crate) const PACKET_OVERHEAD: u16 = crate::udp::HEADER + QuicPacket::OVERHEAD;
 
 /// Both ends of a connection whose window `controller` governs.
-pub fn endpoints(config: &TransportConfig, controller: Box<dyn Controller>) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
-    (Box::new(QuicSender::new(config, controller)), Box::new(QuicReceiver::new(config)))
+pub fn endpoints(
+    config: Arc<TransportConfig>,
+    controller: Box<dyn Controller>,
+) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
+    let receiver = QuicReceiver::new(&config);
+    (Box::new(QuicSender::new(config, controller)), Box::new(receiver))
 }
 
 impl Endpoint for QuicSender {

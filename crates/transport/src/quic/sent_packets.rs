@@ -52,6 +52,10 @@ pub(super) struct SentPackets {
     largest_acked: Option<u32>,
     /// In the order of their numbers.
     lost: VecDeque<Lost>,
+    /// When the first of them was declared lost.
+    first_lost_at_us: u64,
+    /// None of them has a higher number.
+    highest_lost: u32,
 }
 
 impl SentPackets {
@@ -140,6 +144,10 @@ impl SentPackets {
         let sent = *sent;
         let behind = self.lost.partition_point(|lost| lost.number < number);
         self.lost.insert(behind, Lost { number, sent, at_us, was_told });
+        if behind == 0 {
+            self.first_lost_at_us = at_us;
+        }
+        self.highest_lost = self.highest_lost.max(number);
         Some(sent)
     }
 
@@ -149,18 +157,32 @@ impl SentPackets {
         !self.lost.is_empty()
     }
 
+    /// Whether packets from `number` on may be among those that were declared lost.
+    #[inline]
+    pub fn may_have_lost(&self, number: u32) -> bool {
+        self.has_lost() && number <= self.highest_lost
+    }
+
     /// The first of these that was declared lost; it is not lost any more.
     pub fn take_lost(&mut self, numbers: Range<u32>) -> Option<Lost> {
         let index = self.lost.partition_point(|lost| lost.number < numbers.start);
         let is_meant = self.lost.get(index).is_some_and(|lost| lost.number < numbers.end);
-        if is_meant { self.lost.remove(index) } else { None }
+        let lost = if is_meant { self.lost.remove(index) } else { None };
+        self.note_first_lost();
+        lost
     }
 
     /// Gives up on packets that were declared lost before `us`.
+    #[inline]
     pub fn forget_lost(&mut self, us: u64) {
-        while self.lost.front().is_some_and(|lost| lost.at_us < us) {
+        while self.has_lost() && self.first_lost_at_us < us {
             self.lost.pop_front();
+            self.note_first_lost();
         }
+    }
+
+    fn note_first_lost(&mut self) {
+        self.first_lost_at_us = self.lost.front().map_or(0, |lost| lost.at_us);
     }
 
     /// The packets in flight with their numbers, lowest first.
@@ -244,6 +266,7 @@ mod tests {
             packets.lose(number, at_us, true);
         }
         packets.forget_settled();
+        assert!(packets.may_have_lost(4) && !packets.may_have_lost(5));
         assert!(packets.take_lost(5..9).is_none());
         assert_eq!(packets.take_lost(2..6).map(|lost| (lost.number, lost.sent.part.seq)), Some((2, 2)));
         assert_eq!(packets.take_lost(2..6).map(|lost| lost.number), Some(4));

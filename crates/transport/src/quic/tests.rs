@@ -42,7 +42,7 @@ const ONE_WAY: Duration = Duration::from_millis(20);
 
 impl Pair {
     fn new(config: &TransportConfig, lose: fn(u32) -> bool) -> Pair {
-        let mut sender = QuicSender::new(config, Box::new(Halving));
+        let mut sender = QuicSender::new(config.clone().into(), Box::new(Halving));
         sender.establish(Time::ZERO, ONE_WAY * 2);
         Pair {
             now: Time::ZERO,
@@ -139,7 +139,7 @@ fn the_packet_threshold_of_three_waits_for_three_later_packets() {
     assert_eq!(lost_after("dqc").0, 1);
     // Numbers 1 and 2 acknowledged: not enough under RFC 9002, enough for the study's framework.
     let early = |name: &str| {
-        let mut sender = QuicSender::new(&profile(name), Box::new(Halving));
+        let mut sender = QuicSender::new(profile(name).into(), Box::new(Halving));
         sender.establish(Time::ZERO, ONE_WAY * 2);
         sender.write(Time::ZERO, 10, 1350);
         while sender.poll_transmit(Time::ZERO).is_some() {}
@@ -246,7 +246,7 @@ fn pacing_spreads_a_window_after_the_first_ten_packets() {
 #[test]
 fn a_mark_reduces_once_like_a_loss() {
     let config = TransportConfig { ecn: EcnUse::Classic, ..profile("quic") };
-    let mut sender = QuicSender::new(&config, Box::new(Halving));
+    let mut sender = QuicSender::new(config.clone().into(), Box::new(Halving));
     sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 100, 1350);
     while sender.poll_transmit(Time::ZERO).is_some() {}
@@ -298,7 +298,7 @@ fn a_coarse_clock_paces_in_its_steps_and_keeps_the_rate() {
 #[test]
 fn a_coarse_clock_shows_round_trip_times_in_its_steps() {
     let config = TransportConfig { pacing: crate::Pacing::Off, ..TransportConfig::profile("dqc").unwrap() };
-    let mut sender = QuicSender::new(&config, Box::new(Halving));
+    let mut sender = QuicSender::new(config.clone().into(), Box::new(Halving));
     sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 1, 1350);
     let sent_at = Time::ZERO + Duration::from_micros(10_500);
@@ -340,7 +340,7 @@ fn a_timeout_is_never_shorter_than_what_a_coarse_clock_can_tell() {
         config.quic.max_ack_delay = Duration::ZERO;
         config.quic.clock_resolution = Duration::from_millis(300);
         config.quic.poll_interval = Duration::ZERO;
-        let mut sender = QuicSender::new(&config, Box::new(Halving));
+        let mut sender = QuicSender::new(config.clone().into(), Box::new(Halving));
         let begins = Time::ZERO + Duration::from_millis(250);
         sender.establish(begins, ONE_WAY * 2);
         sender.write(begins, 50, 1350);
@@ -399,7 +399,7 @@ impl Controller for Listening {
 fn listening(config: &TransportConfig, lose: fn(u32) -> bool) -> (Pair, Listening) {
     let controller = Listening::default();
     let mut pair = Pair::new(config, lose);
-    pair.sender = QuicSender::new(config, Box::new(controller.clone()));
+    pair.sender = QuicSender::new(config.clone().into(), Box::new(controller.clone()));
     pair.sender.establish(Time::ZERO, ONE_WAY * 2);
     (pair, controller)
 }
@@ -444,7 +444,7 @@ fn to_a_controller_with_full_control_recovery_lasts_to_the_end_of_the_ack_that_e
 
 /// A sender of ten packets in flight, with pacing off, whose ACKs come by hand.
 fn by_hand(config: &TransportConfig) -> QuicSender {
-    let mut sender = QuicSender::new(config, Box::new(Halving));
+    let mut sender = QuicSender::new(config.clone().into(), Box::new(Halving));
     sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 100, 1350);
     while sender.poll_transmit(Time::ZERO).is_some() {}
@@ -502,7 +502,7 @@ fn the_initial_burst_is_no_larger_than_the_window_and_there_is_none_in_recovery(
     assert!(std::iter::from_fn(|| sender.poll_transmit(now)).count() <= 2, "paced");
 
     let config = TransportConfig { initial_cwnd: 12, ..TransportConfig::profile("quic").unwrap() };
-    let mut sender = QuicSender::new(&config, Box::new(Halving));
+    let mut sender = QuicSender::new(config.clone().into(), Box::new(Halving));
     sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 12, 1350);
     let mut now = Time::ZERO;

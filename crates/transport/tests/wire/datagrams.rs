@@ -34,7 +34,7 @@ impl Datagrams {
         let ecn = config.ecn.with(wanted);
         let config = TransportConfig { ecn, ..config.clone() };
         let (near, far) = match config.protocol {
-            Protocol::Quic => quic::endpoints(&config, controller),
+            Protocol::Quic => quic::endpoints(config.clone().into(), controller),
             Protocol::Probe => probe::endpoints(&config.probe, mss),
             Protocol::RealTime => real_time::endpoints(&config.real_time, mss, ecn.codepoint(wanted)),
             Protocol::Udp | Protocol::Tcp | Protocol::Library(_) => udp::endpoints(mss),

@@ -181,7 +181,7 @@ impl QuicSender {
             self.bytes_in_flight -= bytes;
             self.view.delivered_mstamp_us = self.view.mstamp_us;
         }
-        if self.sent.has_lost() {
+        if self.sent.may_have_lost(range.start) {
             self.acknowledge_lost(range);
         }
         grew_by

@@ -22,6 +22,7 @@ use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
 use dumbbell_recovery::rfc9002::{BurstPacer, ProportionalReduction, RttEstimator, SpuriousLosses, pacing_rate};
 use dumbbell_units::{Duration, Time};
 use ecn::EcnValidation;
+use std::sync::Arc;
 use timers::Timers;
 
 /// Pacing ratio in congestion avoidance, percent (RFC 9002, section 7.7).
@@ -29,7 +30,7 @@ const PACING_CA_RATIO: u32 = 125;
 
 /// A sender over QUIC-like packets; the same calls as [`Sender`](crate::Sender).
 pub struct QuicSender {
-    config: TransportConfig,
+    config: Arc<TransportConfig>,
     view: View,
     control: Control,
     controller: Box<dyn Controller>,
@@ -91,7 +92,7 @@ struct Before {
 
 impl QuicSender {
     /// A sender without data and without a connection; `controller` governs its window.
-    pub fn new(config: &TransportConfig, controller: Box<dyn Controller>) -> QuicSender {
+    pub fn new(config: Arc<TransportConfig>, controller: Box<dyn Controller>) -> QuicSender {
         let view = View {
             hz: config.hz.max(1),
             gso_max_bytes: config.gso_max_bytes,
@@ -144,7 +145,7 @@ impl QuicSender {
             refreshed_at: Time::ZERO,
             stats: SenderStats::default(),
             view,
-            config: config.clone(),
+            config,
         };
         sender.timers.timeout_us = sender.timeout_us();
         sender

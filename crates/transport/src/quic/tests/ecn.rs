@@ -34,7 +34,7 @@ fn a_sender_for_l4s_sends_ect_1_and_its_controller_counts_marks_without_a_recove
     let controller = OwnsMarks::default();
     let config = TransportConfig { ecn: EcnUse::Accurate, ..profile("quic") };
     let mut pair = Pair::new(&config, |_| false);
-    pair.sender = QuicSender::new(&config, Box::new(controller.clone()));
+    pair.sender = QuicSender::new(config.clone().into(), Box::new(controller.clone()));
     pair.sender.establish(Time::ZERO, ONE_WAY * 2);
     pair.sender.write(Time::ZERO, 10, 1350);
     pair.transmit();
@@ -49,7 +49,7 @@ fn a_sender_for_l4s_sends_ect_1_and_its_controller_counts_marks_without_a_recove
 #[test]
 fn the_bits_of_a_packet_that_arrives_twice_are_counted_once() {
     let mut receiver = QuicReceiver::new(&profile("quic"));
-    let mut sender = QuicSender::new(&profile("quic"), Box::new(Halving));
+    let mut sender = QuicSender::new(profile("quic").into(), Box::new(Halving));
     sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 1, 1350);
     let packet = QuicPacket { ecn: dumbbell_units::Ecn::Ce, ..sender.poll_transmit(Time::ZERO).unwrap() };

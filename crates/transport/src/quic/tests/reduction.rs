@@ -24,7 +24,7 @@ fn a_proportional_reduction_sends_at_once_and_recovers_within_a_round_trip() {
     let config = TransportConfig { initial_cwnd: 40, ack_every: 1, ..profile("quic") };
     let recovery = |controller: Box<dyn Controller>| {
         let mut pair = Pair::new(&config, |number| number == 0);
-        pair.sender = QuicSender::new(&config, controller);
+        pair.sender = QuicSender::new(config.clone().into(), controller);
         pair.sender.establish(Time::ZERO, ONE_WAY * 2);
         // A packet a millisecond.
         let (mut began, mut ended) = (None, None);

@@ -14,7 +14,7 @@ fn remembering(saved_rtt: Duration) -> TransportConfig {
 
 fn reno(config: &TransportConfig, lose: fn(u32) -> bool) -> Pair {
     let mut pair = Pair::new(config, lose);
-    pair.sender = QuicSender::new(config, Box::new(Reno::new(Parameters::default())));
+    pair.sender = QuicSender::new(config.clone().into(), Box::new(Reno::new(Parameters::default())));
     pair.sender.establish(Time::ZERO, ONE_WAY * 2);
     pair
 }
