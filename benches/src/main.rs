@@ -64,8 +64,8 @@ fn cost(scenario: &Scenario, output: &RunOutput) -> Value {
         "drops": total(&output.links, "drops_total"),
         "goodput_bytes": total(&output.flows, "delivered_bytes_total"),
         "bytes_per_flow": summary.bytes_per_flow,
-        "series_rows": rows(&output.series) + rows(&output.link_series),
-        "series_bytes": bytes(&output.series) + bytes(&output.link_series),
+        "series_rows": output.series.len() + output.link_series.len(),
+        "series_bytes": output.series.memory() + output.link_series.memory(),
         "peak_rss_bytes": peak_rss_bytes(),
     })
 }
@@ -76,16 +76,6 @@ fn total(table: &Table, name: &str) -> Option<u64> {
         Values::Count(counts) => Some(counts.iter().sum()),
         _ => None,
     })
-}
-
-/// Rows of a table.
-fn rows(table: &Table) -> usize {
-    table.columns.first().map_or(0, |column| column.values.len())
-}
-
-/// Bytes of memory that the values of a table take.
-fn bytes(table: &Table) -> u64 {
-    table.columns.iter().map(|column| column.values.memory()).sum()
 }
 
 /// Largest resident set of this process so far; none where the system has no `/proc`.

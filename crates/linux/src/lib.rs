@@ -38,7 +38,7 @@ mod watch;
 use clock::Clock;
 use dumbbell_network::{start_of, start_stream};
 use dumbbell_path::LinkRate;
-use dumbbell_results::Table;
+use dumbbell_results::{Series, Table};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
 use emulator::{Emulator, Ends, Traffic};
@@ -90,11 +90,11 @@ pub struct RunOutput {
     /// One row a flow.
     pub flows: Table,
     /// One row a flow and sample.
-    pub series: Table,
+    pub series: Series,
     /// One row a link.
     pub links: Table,
     /// One row a link and sample.
-    pub link_series: Table,
+    pub link_series: Series,
     /// Seed of the links' random streams and of the starts.
     pub seed: u64,
     /// Length of the run in seconds.

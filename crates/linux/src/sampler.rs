@@ -236,7 +236,8 @@ impl<'a> Sampler<'a> {
                 }
             });
         }
-        self.shared.sampled_bytes.store(self.recorder.memory(), Ordering::Relaxed);
+        let bytes = self.recorder.memory() + self.recorder.table_bytes();
+        self.shared.sampled_bytes.store(bytes, Ordering::Relaxed);
     }
 }
 

@@ -363,9 +363,9 @@ impl RunOutput {
         let RunSummary { seed, sim_s, cpu_s, events, packets, .. } = output.summary;
         Ok(RunOutput {
             flows: table(output.flows)?,
-            series: table(output.series)?,
+            series: Py::new(py, Table::of_series(output.series))?,
             links: table(output.links)?,
-            link_series: table(output.link_series)?,
+            link_series: Py::new(py, Table::of_series(output.link_series))?,
             traffic: table(output.traffic)?,
             completions: table(output.completions)?,
             pages: table(output.pages)?,
@@ -386,9 +386,9 @@ impl RunOutput {
         let certificate = serde_json::to_string(&output.certificate);
         Ok(RunOutput {
             flows: table(output.flows)?,
-            series: table(output.series)?,
+            series: Py::new(py, Table::of_series(output.series))?,
             links: table(output.links)?,
-            link_series: table(output.link_series)?,
+            link_series: Py::new(py, Table::of_series(output.link_series))?,
             // This ground refuses traffic and datagrams.
             traffic: table(dumbbell_results::traffic(&[]))?,
             completions: table(dumbbell_results::completions(Vec::new(), &[]))?,

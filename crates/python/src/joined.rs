@@ -17,7 +17,7 @@ const RUN: &str = "run";
 /// Columns come in the order in which they are met; what a table does not have is null in its rows.
 #[pyfunction]
 pub fn joined(tables: Vec<PyRef<'_, Table>>) -> PyResult<Table> {
-    let batches: Vec<&RecordBatch> = tables.iter().map(|table| table.batch()).collect();
+    let batches: Vec<&RecordBatch> = tables.iter().map(|table| table.batch()).collect::<PyResult<_>>()?;
     join(&batches).map(Table::from).map_err(internal)
 }
 

@@ -14,52 +14,73 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field, FieldRef, Schema};
-use dumbbell_results::{Names, UNKNOWN, Values};
+use dumbbell_results::{Names, Series, UNKNOWN, Values};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 /// One table of a run's results. Immutable; every consumer shares the same buffers.
 #[pyclass(frozen, module = "dumbbell._core")]
 pub struct Table {
-    batch: RecordBatch,
+    /// Made when somebody looks at it first.
+    batch: OnceLock<RecordBatch>,
+    /// What it is made of until then.
+    series: Mutex<Option<Series>>,
 }
 
 impl Table {
     /// Moves the engine's columns into Arrow.
     pub fn new(table: dumbbell_results::Table) -> PyResult<Table> {
-        let (fields, arrays): (Vec<FieldRef>, Vec<ArrayRef>) = table
-            .columns
-            .into_iter()
-            .map(|column| {
-                let dumbbell_results::Column { name, unit, meaning, values } = column;
-                let array = array(values)?;
-                Ok((field(&name, unit, meaning, &array), array))
-            })
-            .collect::<Result<Vec<_>, ArrowError>>()
-            .map_err(internal)?
-            .into_iter()
-            .unzip();
-        let schema = Arc::new(Schema::new(fields));
-        let batch = if arrays.is_empty() {
-            RecordBatch::new_empty(schema)
-        } else {
-            RecordBatch::try_new(schema, arrays).map_err(internal)?
-        };
-        Ok(Table { batch })
+        batch(table).map(Table::from)
+    }
+
+    /// The table of time series, which stay packed until somebody looks at them.
+    pub fn of_series(series: Series) -> Table {
+        Table { batch: OnceLock::new(), series: Mutex::new(Some(series)) }
     }
 
     /// The table for Rust.
-    pub fn batch(&self) -> &RecordBatch {
-        &self.batch
+    pub fn batch(&self) -> PyResult<&RecordBatch> {
+        if let Some(batch) = self.batch.get() {
+            return Ok(batch);
+        }
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(series) = series.take() {
+            let made = batch(series.into_table())?;
+            return Ok(self.batch.get_or_init(|| made));
+        }
+        Ok(self.batch.get_or_init(|| RecordBatch::new_empty(Arc::new(Schema::empty()))))
     }
+}
+
+/// The engine's columns as Arrow.
+fn batch(table: dumbbell_results::Table) -> PyResult<RecordBatch> {
+    let (fields, arrays): (Vec<FieldRef>, Vec<ArrayRef>) = table
+        .columns
+        .into_iter()
+        .map(|column| {
+            let dumbbell_results::Column { name, unit, meaning, values } = column;
+            let array = array(values)?;
+            Ok((field(&name, unit, meaning, &array), array))
+        })
+        .collect::<Result<Vec<_>, ArrowError>>()
+        .map_err(internal)?
+        .into_iter()
+        .unzip();
+    let schema = Arc::new(Schema::new(fields));
+    let batch = if arrays.is_empty() {
+        RecordBatch::new_empty(schema)
+    } else {
+        RecordBatch::try_new(schema, arrays).map_err(internal)?
+    };
+    Ok(batch)
 }
 
 impl From<RecordBatch> for Table {
     fn from(batch: RecordBatch) -> Table {
-        Table { batch }
+        Table { batch: batch.into(), series: Mutex::default() }
     }
 }
 
@@ -67,29 +88,30 @@ impl From<RecordBatch> for Table {
 impl Table {
     /// Names of the columns, in order.
     #[getter]
-    fn columns(&self) -> Vec<String> {
-        self.batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
+    fn columns(&self) -> PyResult<Vec<String>> {
+        Ok(self.batch()?.schema_ref().fields().iter().map(|field| field.name().clone()).collect())
     }
 
-    fn __len__(&self) -> usize {
-        self.batch.num_rows()
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.batch()?.num_rows())
     }
 
     /// The rows as dictionaries, for small tables.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let batch = self.batch()?;
         let row = |index: usize| {
             let row = PyDict::new(py);
-            for (field, array) in self.batch.schema_ref().fields().iter().zip(self.batch.columns()) {
+            for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
                 row.set_item(field.name(), cell(py, array, index)?)?;
             }
             Ok(row)
         };
-        (0..self.batch.num_rows()).map(row).collect()
+        (0..batch.num_rows()).map(row).collect()
     }
 
     /// The Arrow C schema of the table, as the Arrow PyCapsule interface defines it.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.batch.schema_ref().as_ref()).map_err(internal)?;
+        let schema = FFI_ArrowSchema::try_from(self.batch()?.schema_ref().as_ref()).map_err(internal)?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
@@ -102,7 +124,8 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        let batch = self.batch()?;
+        let batches = RecordBatchIterator::new([Ok(batch.clone())], batch.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
 }

@@ -1,7 +1,7 @@
 //! The catalogue of columns: name, unit, meaning and value of each, declared once.
 //!
 //! A new column is one line in one of the lists of this crate, one for each table: [`flows`](crate::flows) and
-//! [`links`](crate::links) in `summary.rs`, the two series in `recorder.rs`, [`traffic`](crate::traffic()),
+//! [`links`](crate::links) in `summary.rs`, the two series in `samples.rs`, [`traffic`](crate::traffic()),
 //! [`completions`](crate::completions), [`pages`](crate::pages) and [`rounds`](crate::rounds) in `traffic.rs`,
 //! [`datagrams`](crate::datagrams()) in `datagrams.rs`.
 
@@ -182,9 +182,9 @@ impl<R> Declared<R> {
         Declared::new(name, "", meaning, Value::Name(value))
     }
 
-    /// No values of its kind, to [extend](Declared::extend).
-    pub(crate) fn none(&self) -> Values {
-        self.value.none(0)
+    /// No values of its kind, and room for those of so many rows, to [extend](Declared::extend).
+    pub(crate) fn none(&self, rows: usize) -> Values {
+        self.value.none(rows)
     }
 
     /// Appends the values of `rows`.
@@ -265,9 +265,9 @@ pub fn catalogue() -> Vec<Description> {
     let mut all = Vec::new();
     all.extend(crate::summary::FLOWS.iter().flat_map(|column| column.describe("flows")));
     all.extend(crate::summary::LINKS.iter().flat_map(|column| column.describe("links")));
-    let series = crate::recorder::FLOW_SERIES.iter().chain(crate::recorder::FLOW_STATES);
+    let series = crate::samples::FLOW_SERIES.iter().chain(crate::samples::FLOW_STATES);
     all.extend(series.flat_map(|column| column.describe("series")));
-    all.extend(crate::recorder::LINK_SERIES.iter().flat_map(|column| column.describe("link_series")));
+    all.extend(crate::samples::LINK_SERIES.iter().flat_map(|column| column.describe("link_series")));
     let simulated = |mut column: Description| {
         column.grounds = SIMULATOR;
         column

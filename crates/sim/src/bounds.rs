@@ -6,7 +6,7 @@ use dumbbell_units::Time;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Time series that fill so many bytes are handed to the [`SeriesSink`].
+/// Time series whose tables fill so many bytes are handed to the [`SeriesSink`].
 pub const SERIES_CHUNK_BYTES: u64 = 32 << 20;
 
 /// What a run may take, and where its time series go.

@@ -24,7 +24,7 @@ use engine::Split;
 pub use bounds::{Bounds, Growth, MemoryExceeded, SERIES_CHUNK_BYTES, SeriesSink};
 pub use dumbbell_network::{FailedConnection, WayError};
 pub use dumbbell_path::Change;
-pub use dumbbell_results::{Column, Names, Table, Values};
+pub use dumbbell_results::{Column, Names, Series, Table, Values};
 pub use dumbbell_transport::{Sending, Steer};
 pub use engine::Unsplit;
 pub use script::TimedChange;
@@ -36,11 +36,11 @@ pub struct RunOutput {
     /// One row a flow.
     pub flows: Table,
     /// One row a flow and sample, behind those that a [`SeriesSink`] took.
-    pub series: Table,
+    pub series: Series,
     /// One row a link.
     pub links: Table,
     /// One row a link and sample, behind those that a [`SeriesSink`] took.
-    pub link_series: Table,
+    pub link_series: Series,
     /// One row a source of traffic.
     pub traffic: Table,
     /// One row a transfer of such a source.

@@ -164,10 +164,10 @@ impl Engine<'_> {
     /// Gives the samples away when there are many.
     fn hand_over_series(&mut self) {
         if let Some(sink) = &mut self.bounds.series
-            && self.recorder.memory() >= SERIES_CHUNK_BYTES
+            && self.recorder.table_bytes() >= SERIES_CHUNK_BYTES
         {
             let (series, link_series) = self.recorder.take();
-            if let Err(message) = sink.take(series, link_series) {
+            if let Err(message) = sink.take(series.into_table(), link_series.into_table()) {
                 self.failure = Some(RunError::Series(message));
             }
         }

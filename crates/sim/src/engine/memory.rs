@@ -105,7 +105,7 @@ impl Engine<'_> {
         parts[PACKETS] += self.delays.as_ref().map_or(0, |delays| delays.memory());
         parts[CONTENTS] = self.sacks.memory() + self.payloads.memory() + self.replies.memory();
         parts[HISTOGRAMS] = self.flows.iter().map(|flow| flow.histograms() as u64).sum();
-        parts[SERIES] = self.recorder.memory();
+        parts[SERIES] = self.series_memory();
         parts[TRAFFIC] = self.traffic.memory(&self.flows);
         self.memory.parts = parts;
         let needed = self.memory.parts.iter().sum();
@@ -129,6 +129,12 @@ impl Engine<'_> {
             TRAFFIC => self.traffic.growth(),
             _ => Growth::Flows { count: self.flows.len() },
         }
+    }
+
+    /// Bytes of memory that the time series take, or will take as tables where nobody takes them piece by piece.
+    pub(super) fn series_memory(&self) -> u64 {
+        let tables = if self.bounds.series.is_some() { 0 } else { self.recorder.table_bytes() };
+        self.recorder.memory() + tables
     }
 
     fn largest_sender(&self) -> Growth {

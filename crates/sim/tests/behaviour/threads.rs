@@ -207,7 +207,7 @@ fn series_that_are_given_away_in_pieces_are_the_same() {
         let bounds =
             Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: Some(&mut kept), plain: false };
         let output = run_on_threads(&scenario, bounds, threads).unwrap();
-        kept.0.iter().chain([&output.series, &output.link_series]).map(bytes).collect::<Vec<_>>()
+        kept.0.iter().chain([&*output.series, &*output.link_series]).map(bytes).collect::<Vec<_>>()
     };
     let one = pieces(1);
     assert!(one.len() > 4);

@@ -79,7 +79,7 @@ impl Engine<'_> {
     fn check_memory_of(&self, shares: &mut [Share<'_>]) -> Result<(), RunError> {
         let mut parts = Parts::default();
         let own: u64 = self.media.iter().map(|medium| medium.memory()).sum();
-        (parts[memory::PACKETS], parts[memory::SERIES]) = (own, self.recorder.memory());
+        (parts[memory::PACKETS], parts[memory::SERIES]) = (own, self.series_memory());
         for share in shares.iter() {
             parts.iter_mut().zip(share.memory()).for_each(|(sum, part)| *sum += part);
         }

@@ -1,0 +1,447 @@
+//! What is sampled of flows and links, as the columns of the time series and as the words of packed rows.
+
+use crate::columns::{Declared, each, simulated};
+
+/// A flow at one instant. Windows and counts are in packets.
+#[derive(Clone, Debug, Default)]
+pub struct FlowSample {
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Slow-start threshold, if there is one.
+    pub ssthresh: Option<u32>,
+    /// Packets in flight.
+    pub inflight: u32,
+    /// Bytes per second.
+    pub pacing_rate: u64,
+    /// Eight times the smoothed round-trip time in microseconds, as the kernel holds it.
+    pub srtt_us_x8: u32,
+    /// Round-trip time of the latest acknowledgement in microseconds, if it gave one.
+    pub rtt_us: Option<i64>,
+    /// Windowed minimum of the round-trip time in microseconds, if there is one.
+    pub min_rtt_us: Option<u32>,
+    /// Latest sample of the delivery rate in Mbit/s, if there is one.
+    pub delivery_mbps: Option<f64>,
+    /// Bytes that the receiving application got since the sample before.
+    pub goodput_bytes: u64,
+    /// IP bytes of data packets, duplicates included, that arrived at the receiver since the sample before.
+    pub received_bytes: u64,
+    /// Mbit/s of a byte in every interval between samples.
+    pub mbps_per_byte: f64,
+    /// Packets delivered so far.
+    pub delivered: u64,
+    /// Data packets sent so far.
+    pub sent: u64,
+    /// Packets declared lost so far, if the ground can tell.
+    pub lost: Option<u64>,
+    /// Packets sent again so far.
+    pub retransmits: u64,
+    /// Packets selectively acknowledged and not yet acknowledged.
+    pub sacked_out: u32,
+    /// Packets sent and not yet acknowledged.
+    pub packets_out: u32,
+    /// The sender's state: `open`, `disorder`, `cwr`, `recovery` or `loss`.
+    pub ca_state: &'static str,
+    /// The controller's phase, empty for controllers without phases.
+    pub mode: &'static str,
+    /// What keeps the sender from sending more.
+    pub limited_by: &'static str,
+    /// Nobody can look into the sender: only what arrived is known.
+    pub is_opaque: bool,
+}
+
+impl FlowSample {
+    /// What the sender says; NaN where nobody can look into it.
+    fn told(&self, value: f64) -> f64 {
+        if self.is_opaque { f64::NAN } else { value }
+    }
+}
+
+/// A link at one instant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkSample {
+    /// Bytes that wait.
+    pub queue_bytes: u64,
+    /// Packets that wait.
+    pub queue_packets: u64,
+    /// Bits that left since the sample before.
+    pub departed_bits: f64,
+    /// Bits that could have left; `None` for an unlimited rate.
+    pub capacity_bits: Option<u64>,
+    /// Packets dropped so far by the queue and the policer in front of it.
+    pub drops: u64,
+    /// Packets lost at random so far.
+    pub losses: u64,
+}
+
+/// When something was sampled, which flow or link it was, and what was seen.
+pub(crate) struct Row<S> {
+    pub t_s: f64,
+    pub index: u32,
+    pub sample: S,
+}
+
+/// What [packed](crate::packed) rows consist of: words, the first of which are whole numbers and the rest floats.
+pub(crate) trait Sample {
+    const WHOLE: usize;
+    const FLOATS: usize;
+    const WORDS: usize = Self::WHOLE + Self::FLOATS;
+
+    /// Writes its words over those of any row before; names have a number in `names`. What changes together stands
+    /// together.
+    fn write(&self, words: &mut [u64], names: &mut Vec<&'static str>);
+
+    /// The sample of these words.
+    fn read(words: &[u64], names: &[&'static str]) -> Self;
+}
+
+/// The word of a number that there is not.
+const NONE: u64 = u64::MAX;
+
+fn some<T>(word: u64, number: impl FnOnce(u64) -> T) -> Option<T> {
+    (word != NONE).then(|| number(word))
+}
+
+/// A word that was made of such a number.
+fn narrow(word: u64) -> u32 {
+    u32::try_from(word).unwrap_or(u32::MAX)
+}
+
+/// The number of a name: its place among `names`, which becomes one of them. Mostly it is the number `before`. Names at
+/// one place in memory are the same.
+#[inline(always)]
+fn number(name: &'static str, names: &mut Vec<&'static str>, before: u64) -> u64 {
+    if std::ptr::eq(self::name(before, names), name) { before } else { look_up(name, names) }
+}
+
+#[inline(never)]
+fn look_up(name: &'static str, names: &mut Vec<&'static str>) -> u64 {
+    let known = names.iter().position(|known| std::ptr::eq(*known, name));
+    known.unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    }) as u64
+}
+
+fn name(number: u64, names: &[&'static str]) -> &'static str {
+    usize::try_from(number).ok().and_then(|place| names.get(place)).copied().unwrap_or_default()
+}
+
+impl Sample for FlowSample {
+    const WHOLE: usize = 19;
+    const FLOATS: usize = 2;
+
+    #[inline(always)]
+    fn write(&self, words: &mut [u64], names: &mut Vec<&'static str>) {
+        let Some(words) = words.first_chunk_mut() else { return };
+        *words = [
+            self.goodput_bytes,
+            self.received_bytes,
+            self.delivered,
+            self.sent,
+            self.inflight.into(),
+            self.packets_out.into(),
+            self.srtt_us_x8.into(),
+            self.rtt_us.map_or(NONE, i64::cast_unsigned),
+            self.cwnd.into(),
+            self.pacing_rate,
+            self.lost.unwrap_or(NONE),
+            self.retransmits,
+            self.sacked_out.into(),
+            self.ssthresh.map_or(NONE, u64::from),
+            self.min_rtt_us.map_or(NONE, u64::from),
+            number(self.limited_by, names, words[15]),
+            number(self.ca_state, names, words[16]),
+            number(self.mode, names, words[17]),
+            self.is_opaque.into(),
+            self.delivery_mbps.map_or(NONE, f64::to_bits),
+            self.mbps_per_byte.to_bits(),
+        ];
+    }
+
+    fn read(words: &[u64], names: &[&'static str]) -> FlowSample {
+        let Some(&words) = words.first_chunk() else { return FlowSample::default() };
+        let [
+            goodput_bytes,
+            received_bytes,
+            delivered,
+            sent,
+            inflight,
+            packets_out,
+            srtt_us_x8,
+            rtt_us,
+            cwnd,
+            pacing_rate,
+            lost,
+            retransmits,
+            sacked_out,
+            ssthresh,
+            min_rtt_us,
+            limited_by,
+            ca_state,
+            mode,
+            is_opaque,
+            delivery_mbps,
+            mbps_per_byte,
+        ] = words;
+        FlowSample {
+            cwnd: narrow(cwnd),
+            ssthresh: some(ssthresh, narrow),
+            inflight: narrow(inflight),
+            pacing_rate,
+            srtt_us_x8: narrow(srtt_us_x8),
+            rtt_us: some(rtt_us, u64::cast_signed),
+            min_rtt_us: some(min_rtt_us, narrow),
+            delivery_mbps: some(delivery_mbps, f64::from_bits),
+            goodput_bytes,
+            received_bytes,
+            mbps_per_byte: f64::from_bits(mbps_per_byte),
+            delivered,
+            sent,
+            lost: some(lost, |lost| lost),
+            retransmits,
+            sacked_out: narrow(sacked_out),
+            packets_out: narrow(packets_out),
+            ca_state: name(ca_state, names),
+            mode: name(mode, names),
+            limited_by: name(limited_by, names),
+            is_opaque: is_opaque != 0,
+        }
+    }
+}
+
+impl Sample for LinkSample {
+    const WHOLE: usize = 5;
+    const FLOATS: usize = 1;
+
+    #[inline]
+    fn write(&self, words: &mut [u64], _names: &mut Vec<&'static str>) {
+        let Some(words) = words.first_chunk_mut() else { return };
+        *words = [
+            self.queue_bytes,
+            self.queue_packets,
+            self.drops,
+            self.losses,
+            self.capacity_bits.unwrap_or(NONE),
+            self.departed_bits.to_bits(),
+        ];
+    }
+
+    fn read(words: &[u64], _names: &[&'static str]) -> LinkSample {
+        let Some(&[queue_bytes, queue_packets, drops, losses, capacity_bits, departed_bits]) = words.first_chunk()
+        else {
+            return LinkSample::default();
+        };
+        LinkSample {
+            queue_bytes,
+            queue_packets,
+            departed_bits: f64::from_bits(departed_bits),
+            capacity_bits: some(capacity_bits, |bits| bits),
+            drops,
+            losses,
+        }
+    }
+}
+
+/// NaN for a number that there is not.
+fn known<T>(value: Option<T>, convert: fn(T) -> f64) -> f64 {
+    value.map_or(f64::NAN, convert)
+}
+
+/// The columns of the series of flows, before the values that controllers let be observed.
+pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
+    Declared::floats("t_s", "s", "Instant of the sample.", each!(|r| r.t_s)),
+    Declared::index("flow", "Number of the flow.", |r| r.index),
+    Declared::floats("cwnd", "packets", "Congestion window.", each!(|r| r.sample.told(f64::from(r.sample.cwnd)))),
+    Declared::floats(
+        "ssthresh",
+        "packets",
+        "Slow-start threshold; null before the first reduction.",
+        each!(|r| { known(r.sample.ssthresh, f64::from) }),
+    ),
+    Declared::floats(
+        "inflight",
+        "packets",
+        "Packets in flight as the sender counts them.",
+        each!(|r| { r.sample.told(f64::from(r.sample.inflight)) }),
+    ),
+    Declared::floats(
+        "pacing_mbps",
+        "Mbit/s",
+        "Rate at which the sender may transmit.",
+        each!(|r| { r.sample.told(r.sample.pacing_rate as f64 * 8e-6) }),
+    ),
+    Declared::floats(
+        "srtt_ms",
+        "ms",
+        "Smoothed round-trip time.",
+        each!(|r| r.sample.told(f64::from(r.sample.srtt_us_x8) / 8e3)),
+    ),
+    simulated(Declared::floats(
+        "rtt_ms",
+        "ms",
+        "Round-trip time of the latest acknowledgement; null if it gave none.",
+        each!(|r| known(r.sample.rtt_us, |us| us as f64 / 1e3)),
+    )),
+    Declared::floats(
+        "min_rtt_ms",
+        "ms",
+        "The sender's windowed minimum of the round-trip time.",
+        each!(|r| { known(r.sample.min_rtt_us, |us| f64::from(us) / 1e3) }),
+    ),
+    Declared::floats(
+        "delivery_mbps",
+        "Mbit/s",
+        "Latest sample of the delivery rate; null if there is none.",
+        each!(|r| { known(r.sample.delivery_mbps, |mbps| mbps) }),
+    ),
+    Declared::floats(
+        "goodput_mbps",
+        "Mbit/s",
+        "Payload that the application got since the sample before.",
+        each!(|r| { r.sample.goodput_bytes as f64 * r.sample.mbps_per_byte }),
+    ),
+    Declared::floats(
+        "received_mbps",
+        "Mbit/s",
+        "IP bytes of data packets, duplicates included, that arrived at the receiver since the sample before.",
+        each!(|r| r.sample.received_bytes as f64 * r.sample.mbps_per_byte),
+    ),
+    Declared::floats(
+        "acked_total",
+        "packets",
+        "Packets delivered so far, each counted once.",
+        each!(|r| { r.sample.told(r.sample.delivered as f64) }),
+    ),
+    Declared::floats(
+        "sent_total",
+        "packets",
+        "Data packets sent so far.",
+        each!(|r| r.sample.told(r.sample.sent as f64)),
+    ),
+    simulated(Declared::floats(
+        "lost_total",
+        "packets",
+        "Packets declared lost so far.",
+        each!(|r| { known(r.sample.lost, |lost| lost as f64) }),
+    )),
+    Declared::floats(
+        "retransmits_total",
+        "packets",
+        "Packets sent again so far.",
+        each!(|r| r.sample.told(r.sample.retransmits as f64)),
+    ),
+    Declared::floats(
+        "sacked",
+        "packets",
+        "Packets selectively acknowledged (`sacked_out`).",
+        each!(|r| { r.sample.told(f64::from(r.sample.sacked_out)) }),
+    ),
+    Declared::floats(
+        "packets_out",
+        "packets",
+        "Packets sent and not cumulatively acknowledged.",
+        each!(|r| { r.sample.told(f64::from(r.sample.packets_out)) }),
+    ),
+];
+
+/// The columns of the series of flows behind those values.
+pub(crate) const FLOW_STATES: &[Declared<Row<FlowSample>>] = &[
+    Declared::name("ca_state", "State of the sender: open, disorder, cwr, recovery or loss.", |r| r.sample.ca_state),
+    Declared::name("mode", "Phase of the controller; empty for controllers without phases.", |r| r.sample.mode),
+    Declared::name(
+        "limited_by",
+        "What keeps the sender from sending more: application, send_buffer, nagle, receive_window, host_queue, timeout, \
+         recovery, probe_rtt, slow_start, cwnd, pacing, or link, if a link on the way is full.",
+        |r| r.sample.limited_by,
+    ),
+];
+
+/// The columns of the series of links.
+pub(crate) const LINK_SERIES: &[Declared<Row<LinkSample>>] = &[
+    Declared::floats("t_s", "s", "Instant of the sample.", each!(|r| r.t_s)),
+    Declared::index("link", "Number of the link.", |r| r.index),
+    Declared::floats(
+        "queue_bytes",
+        "bytes",
+        "Bytes waiting; the packet in transmission does not count.",
+        each!(|r| { r.sample.queue_bytes as f64 }),
+    ),
+    Declared::floats("queue_packets", "packets", "Packets waiting.", each!(|r| r.sample.queue_packets as f64)),
+    Declared::floats(
+        "utilization",
+        "share",
+        "Bits that left over those that could have since the sample before.",
+        each!(|r| match r.sample.capacity_bits {
+            Some(bits) if bits > 0 => r.sample.departed_bits / bits as f64,
+            _ => f64::NAN,
+        }),
+    ),
+    Declared::floats(
+        "drops_total",
+        "packets",
+        "Packets dropped so far by the queue and its policer.",
+        each!(|r| { r.sample.drops as f64 }),
+    ),
+    Declared::floats("losses_total", "packets", "Packets lost at random so far.", each!(|r| r.sample.losses as f64)),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_read_as_written<S: Sample + std::fmt::Debug>(sample: &S) {
+        let (mut words, mut names) = (vec![0; S::WORDS + 3], vec!["open"]);
+        sample.write(&mut words, &mut names);
+        assert_eq!(words[S::WORDS..], [0; 3], "{sample:?}");
+        assert_eq!(format!("{:?}", S::read(&words, &names)), format!("{sample:?}"));
+    }
+
+    #[test]
+    fn a_sample_of_a_flow_is_read_as_it_was_written() {
+        is_read_as_written(&FlowSample::default());
+        is_read_as_written(&FlowSample {
+            cwnd: 1,
+            ssthresh: Some(u32::MAX),
+            inflight: 3,
+            pacing_rate: u64::MAX,
+            srtt_us_x8: 5,
+            rtt_us: Some(6),
+            min_rtt_us: Some(7),
+            delivery_mbps: Some(0.1),
+            goodput_bytes: 9,
+            received_bytes: 10,
+            mbps_per_byte: 1.0 / 3.0,
+            delivered: 12,
+            sent: 13,
+            lost: Some(0),
+            retransmits: 15,
+            sacked_out: 16,
+            packets_out: 17,
+            ca_state: "open",
+            mode: "probe",
+            limited_by: "cwnd",
+            is_opaque: true,
+        });
+    }
+
+    #[test]
+    fn a_sample_of_a_link_is_read_as_it_was_written() {
+        is_read_as_written(&LinkSample::default());
+        is_read_as_written(&LinkSample {
+            queue_bytes: 1,
+            queue_packets: 2,
+            departed_bits: 0.3,
+            capacity_bits: Some(4),
+            drops: 5,
+            losses: 6,
+        });
+    }
+
+    #[test]
+    fn a_name_has_one_number_wherever_it_stands() {
+        let mut names = Vec::new();
+        let numbers = ["open", "loss", "open"].map(|name| number(name, &mut names, 0));
+        assert_eq!((numbers, names.as_slice()), ([0, 1, 0], ["open", "loss"].as_slice()));
+        assert_eq!((number("loss", &mut names, 1), name(1, &names), name(9, &names)), (1, "loss", ""));
+    }
+}
