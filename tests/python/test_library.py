@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import dumbbell as db
 from dumbbell import _core, new_algorithm
 from dumbbell.application import app
+from dumbbell.check.subject import subject
 
 EXAMPLES = Path(__file__).parents[2] / "examples/library"
 COMPILER = shutil.which("cc")
@@ -189,6 +190,17 @@ def test_parameters_are_those_that_the_library_describes(tmp_path: Path) -> None
     compared = db.compare("reno", f"{library}:gain=2", rate="10mbit", duration="3s")
     names = [row["cc"] for row in compared.flows.rows()]
     assert names[0] == "reno" and len(names) == 2
+
+
+@needs_c
+def test_a_library_is_examined_like_any_algorithm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled(tmp_path, (EXAMPLES / "reno.c").read_text())
+    monkeypatch.chdir(tmp_path)
+    words = ["check", "gate", "reno", "./libown.so", "--scenario", "short-buffer", "--repeat", "6"]
+    tested = CliRunner().invoke(app, words)
+    assert tested.exit_code == 0, tested.output
+    assert "base and new did the same in every run" in tested.output
+    assert subject("./libown.so:gain=2") == {"library": str(tmp_path / "libown.so"), "gain": 2}
 
 
 FAULT = """

@@ -21,10 +21,11 @@ def subject(algorithm: str) -> dict[str, Any] | str:
     if "base" in changed:
         name = catalogue.find(changed.pop("base"))["name"]
         return {"name": name, **changed}
-    # What is wrong with the class is not the fault of an experiment.
-    catalogue.find(str(changed["python"]))
-    file, colon, name = str(changed["python"]).rpartition(":")
-    return changed | {"python": f"{Path(file).resolve()}{colon}{name}"}
+    key, own = next(iter(changed.items()))
+    # What is wrong with the file is not the fault of an experiment.
+    catalogue.find(str(own))
+    file, colon, name = str(own).rpartition(":") if key == "python" else (own, "", "")
+    return changed | {key: f"{Path(file).resolve()}{colon}{name}"}
 
 
 def senders(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
