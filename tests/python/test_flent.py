@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from conftest import Cli
 from dumbbell import flent
 from dumbbell.application import app
 from dumbbell.flent import files, inspection, trial
@@ -360,6 +361,13 @@ def test_a_test_is_an_experiment_with_silence_before_and_after_it() -> None:
     assert [flow.get("cc") for flow in flows_of("tcp_bidirectional", cc="bbr")] == ["bbr", "bbr", None]
     one_way = trial.document(flent.test_named("tcp_1up"), {"rate": "1mbit", "rtt": "10ms", "reverse": "unlimited"})
     assert one_way["path"]["reverse"] == "unlimited"
+
+
+def test_a_controller_is_written_as_compare_takes_it(dumbbell: Cli) -> None:
+    assert flows_of("tcp_1up", cc="bbr:drain_gain=0.5")[0]["cc"] == {"name": "bbr", "drain_gain": 0.5}
+    done = dumbbell("flent", "tcp_1up", "--cc", "nope", "--rate", "10mbit")
+    assert (done.status, done.out) == (2, "")
+    assert "unknown algorithm `nope`" in done.err
 
 
 def test_hosts_are_at_different_distances_of_which_the_path_has_the_shortest() -> None:

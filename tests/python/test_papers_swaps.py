@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dumbbell import api, experiment, papers
+from dumbbell import api, catalogue, experiment, papers
 from dumbbell.papers import swap, swaps
 from dumbbell.papers.swaps import ANYTHING, CANNOT, OWN, RIVALS, SAME, SIX
 
@@ -55,6 +55,16 @@ def test_swaps_of_a_part_name_only_what_it_runs(tmp_path: Path) -> None:
     assert swaps.of_part(part, subject, "reno", options) == {"bbr": "reno"}
     assert swaps.of_part(part, ("vegas",), "reno", options) == {}
     assert swaps.of_part(part, ("reno", "bbr3"), "bbr3", options) == {}
+
+
+def test_a_swap_is_written_as_compare_takes_it() -> None:
+    points = experiment.load(
+        {"duration": "1s", "path": {"rate": "1mbit", "rtt": "9ms"}, "flows": [{"cc": "reno"}]}
+    ).points
+    (changed,), counts = swap.swapped(points, [], {"reno": "bbr:drain_gain=0.5"})
+    assert counts == {"reno": 1} and "drain_gain = 0.5" in changed.resolved_toml
+    with pytest.raises(catalogue.UnknownAlgorithmError, match="--swap reno=nope: unknown algorithm `nope`"):
+        swap.swapped(points, [], {"reno": "nope"})
 
 
 @pytest.mark.parametrize("options", [("--quick",), ("--json",), ("--swap", "bbr=reno"), ("--set", "duration=1s")])

@@ -8,6 +8,7 @@ import re
 import runpy
 import shutil
 import subprocess
+import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,9 +20,11 @@ from typer.testing import CliRunner
 
 import dumbbell as db
 import snapshots
+from conftest import Cli
 from dumbbell import _core, scoring
 from dumbbell.application import app
 from dumbbell.scoring import PARTS, sets
+from load import wait_until
 
 ROOT = Path(__file__).parents[2]
 needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
@@ -91,9 +94,14 @@ def test_a_score_that_can_just_be_reached_is_not_given_up() -> None:
 @pytest.mark.parametrize(
     ("status", "error", "told"),
     [
-        (-24, "", "has computed for 2.5 s, which is all that it may take; cpu_s allows more"),
+        (
+            -24,
+            "",
+            "has computed for 2.5 s, which is all that it may take; --cpu-seconds, in Python `cpu_s`, allows more",
+        ),
         (-9, "MemoryError", "has computed for 2.5 s"),
-        (1, "MemoryError", "needs more memory than the 64 MiB that it may take; memory_mib allows more"),
+        (1, "MemoryError", "needs more memory than the 64 MiB that it may take; in Python `memory_mib` allows more"),
+        (scoring.OUT_OF_MEMORY, "", "needs more memory than the 64 MiB"),
         (-6, "memory allocation of 8 bytes failed", "needs more memory than the 64 MiB"),
         (-11, "", r"has ended its process \(signal 11\)"),
         (3, "", r"has ended its process \(status 3\)"),
@@ -101,8 +109,7 @@ def test_a_score_that_can_just_be_reached_is_not_given_up() -> None:
     ],
 )
 def test_why_a_process_ended_without_a_score_is_told(status: int, error: str, told: str) -> None:
-    done = subprocess.CompletedProcess([], status, "", error)
-    assert re.match(f"`mine.py` {told}", scoring._end("mine.py", done, 2.5, 64))
+    assert re.match(f"`mine.py` {told}", scoring._end("mine.py", status, error, 2.5, 64))
 
 
 def test_what_a_file_may_take_is_passed_on(tmp_path: Path) -> None:
@@ -187,10 +194,10 @@ def test_whoever_is_hopeless_is_given_up_at_once() -> None:
     ("keywords", "message"),
     [
         ({"set": "all"}, "there is no set `all`; there are standard, verdict"),
-        ({"at_least": 101}, "at_least lies between 0 and 100"),
-        ({"at_least": -1}, "at_least lies between 0 and 100"),
-        ({"cpu_s": 0}, "cpu_s and memory_mib are more than 0"),
-        ({"memory_mib": 0}, "cpu_s and memory_mib are more than 0"),
+        ({"at_least": 101}, "at_least = 101: it must lie between 0 and 100"),
+        ({"at_least": math.nan}, "at_least = nan: it must lie between 0 and 100"),
+        ({"cpu_s": 0}, "cpu_s = 0: it must be more than 0"),
+        ({"memory_mib": 0}, "memory_mib = 0: it must be 1 or more"),
     ],
 )
 def test_what_is_not_possible_is_said(keywords: dict[str, Any], message: str) -> None:
@@ -207,6 +214,41 @@ def test_what_cannot_be_scored_is_said_as_a_run_says_it(tmp_path: Path) -> None:
         db.score(f"{file}:Mine")
     with pytest.raises(db.ScenarioError, match="cannot read"):
         db.score(str(tmp_path / "nothing.npz"))
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [("--at-least=-1", "--at-least -1: it must lie between 0 and 100"),
+     ("--cpu-seconds=nan", "--cpu-seconds nan: it must be more than 0")],
+)  # fmt: skip
+def test_an_option_that_is_not_possible_is_named(dumbbell: Cli, option: str, message: str) -> None:
+    done = dumbbell("score", "reno", option)
+    assert (done.status, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_what_a_class_prints_goes_to_standard_error(dumbbell: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("class Mine:\n    def on_ack(self, conn, ack):\n        print('hello')\n        conn.cwnd = 1\n")
+    done = dumbbell("score", f"{file}:Mine", "--json")
+    assert json.loads(done.out)["stopped"] is not None
+    assert "hello\n" in done.err
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="there is no /proc")
+def test_the_process_of_a_score_ends_with_whoever_asked(tmp_path: Path) -> None:
+    file, place = tmp_path / "mine.py", tmp_path / "process"
+    file.write_text(
+        "import os, pathlib\nclass Mine:\n    def on_ack(self, conn, ack):\n"
+        f"        pathlib.Path({str(place)!r}).write_text(str(os.getpid()))\n        while True: pass\n"
+    )
+    asking = subprocess.Popen([sys.executable, "-m", "dumbbell", "score", f"{file}:Mine"])
+    wait_until(lambda: place.is_file() and place.read_text() != "")
+    asking.kill()
+    asking.wait()
+    state = Path(f"/proc/{place.read_text()}/stat")
+    # Nobody may wait for it: then it is there, as a zombie.
+    wait_until(lambda: not state.exists() or state.read_text().rpartition(") ")[2].startswith("Z"))
 
 
 CRASHES = "control->cwnd = *(volatile uint32_t *)0;"

@@ -90,6 +90,16 @@ def test_the_number_of_flows_follows_from_the_loss() -> None:
     assert [aqm.flows_for(loss) for loss in aqm.LOSSES.values()] == [1, 4, 14]
 
 
+def test_a_controller_is_written_as_compare_takes_it(dumbbell: Cli, tmp_path: Path) -> None:
+    suite, (part,) = suites.find("tmrg/camps")
+    report = part.run(suite.name, Choice(["cubic:beta=0.9"], quick=True), tmp_path)
+    assert {row[1] for row in report.tables[0].rows} == {"reno", "cubic:beta=0.9"}
+    assert sum("beta = 0.9" in text for text in report.provenance.scenarios.values()) == 2
+    done = dumbbell("suite", "tmrg/camps", "--quick", "--cc", "cubic,nope", "--out", tmp_path / "out")
+    assert (done.status, done.out) == (2, "")
+    assert "--cc: unknown algorithm `nope`" in done.err
+
+
 def test_a_suite_goes_on_where_it_was_interrupted(dumbbell: Cli, tmp_path: Path) -> None:
     arguments = ("suite", "tmrg/camps", "--quick", "--cc", "bbr", "--out", tmp_path / "out")
     first = json.loads(dumbbell(*arguments, "--json").out)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dumbbell import extras
+from dumbbell.catalogue import UnknownAlgorithmError
 from dumbbell.commands import completion, options
 from dumbbell.console import examples, fail, print_json, print_paths
 
@@ -110,7 +111,7 @@ def flent(
             seed=seed,
         )
     except ValueError as error:
-        if type(error) is not ValueError:
+        if type(error) not in (ValueError, UnknownAlgorithmError):
             raise
         fail(str(error))
     _tell(data, [] if out is None else [tests.write(data, out)], quiet, as_json)

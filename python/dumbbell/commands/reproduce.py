@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dumbbell import extras
+from dumbbell import catalogue, extras
 from dumbbell.commands import completion, options
 from dumbbell.commands.running import run_parts
 from dumbbell.console import examples, fail, print_json, print_paths, show
@@ -129,7 +129,9 @@ def reproduce(
         _check(parts, wanted)
         runs = {part.name: partial(_run, part, paper, wanted) for part in parts}
         reports, pictures = run_parts(runs, folder, None if as_json else partial(text.report, only_claims=claims))
-    except (papers.UnknownStudyError, papers.StudyError, recordings.MissingTraceError) as error:
+    except (
+        papers.UnknownStudyError, papers.StudyError, recordings.MissingTraceError, catalogue.UnknownAlgorithmError
+    ) as error:  # fmt: skip
         fail(str(error.args[0]))
     if html:
         pictures.append(output.write_page(paper, reports, folder))

@@ -36,6 +36,10 @@ def score(
     """Score an algorithm: goodput, delay, loss, fairness, and one number of them all."""
     from dumbbell import scoring
 
+    if not 0 <= at_least <= 100:
+        fail(f"--at-least {at_least:g}: it must lie between 0 and 100")
+    if not cpu_s > 0:
+        fail(f"--cpu-seconds {cpu_s:g}: it must be more than 0")
     try:
         found = scoring.score(cc, experiments, at_least=at_least, cpu_s=cpu_s)
     except ValueError as error:

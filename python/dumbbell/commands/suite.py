@@ -32,7 +32,9 @@ def suite(
     cc: Annotated[
         str,
         typer.Option(
-            "--cc", help="Controllers under test, separated by commas.", autocompletion=completion.several_algorithms
+            "--cc",
+            help="Controllers under test, separated by commas, as `dumbbell compare` takes them.",
+            autocompletion=completion.several_algorithms,
         ),
     ] = "cubic,bbr",
     out: Annotated[
@@ -50,7 +52,8 @@ def suite(
 
     Runs that are there already are not repeated: the same command goes on after an interrupt.
     """
-    from dumbbell import suites
+    from dumbbell import catalogue, suites
+    from dumbbell.check.subject import subject
     from dumbbell.suites import text
 
     if name is None or list_:
@@ -63,6 +66,11 @@ def suite(
         found, parts = suites.find(name)
     except suites.UnknownSuiteError as error:
         fail(str(error.args[0]))
+    for controller in controllers:
+        try:
+            subject(controller)
+        except catalogue.UnknownAlgorithmError as error:
+            fail(f"--cc: {error}")
     choice = suites.Choice(controllers, repeat, quick, jobs, options.size(max_memory))
     folder = out or Path("out") / name.strip("/")
     runs = {part.name: partial(part.run, found.name, choice) for part in parts}

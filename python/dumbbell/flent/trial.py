@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core, api
+from dumbbell.check.subject import subject
 from dumbbell.flent.data import DERIVE, FlentData, Values
 from dumbbell.flent.tests import FlentTest, Probe, Stream
 
@@ -47,7 +48,8 @@ def document(
     Args:
         test: The test.
         path: The keys of ``[path]``; the way back is symmetric where it says nothing of it.
-        cc: The controller of uploads, and of downloads unless ``download_cc`` names another.
+        cc: The controller of uploads, and of downloads unless ``download_cc`` names another; both are written as
+            ``compare`` takes them.
         download_cc: The controller of downloads.
         rtts: Round-trip times of the hosts of a test that has several.
         timing: Length, times without load, step.
@@ -84,7 +86,7 @@ def _rtts(test: FlentTest, path: dict[str, Any], rtts: Sequence[str]) -> list[st
 def _stream(stream: Stream, cc: str, download_cc: str, rtts: list[str], timing: Timing) -> dict[str, Any]:
     flow: dict[str, Any] = {
         "label": stream.name,
-        "cc": cc if stream.direction == "up" else download_cc,
+        "cc": subject(cc if stream.direction == "up" else download_cc),
         "direction": stream.direction,
         "start": _seconds(timing.delay),
         "stop": _seconds(timing.delay + timing.length),

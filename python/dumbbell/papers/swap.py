@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import _core, catalogue, experiment
+from dumbbell.check.subject import subject
 from dumbbell.points import keys_of, numbered
 from dumbbell.results import Meta, SweepResult
 from dumbbell.tables import Table
@@ -24,10 +25,12 @@ def swapped(
         points: What the files say.
         files: The experiment file and what it includes, for the presets that they declare.
         swaps: Old names and new ones. The name of an algorithm stands for all flows of it, whatever their parameters,
-            that of a preset of the files for the flows with exactly its parameters.
+            that of a preset of the files for the flows with exactly its parameters. A new one may be written in any way
+            that ``compare`` takes.
 
     Raises:
-        ScenarioError: There is no algorithm or preset of a new name.
+        UnknownAlgorithmError: There is no algorithm or preset of a new name.
+        ScenarioError: What is in its file, or a parameter of it, is wrong.
     """
     if not swaps:
         return list(points), Counter()
@@ -68,7 +71,11 @@ def presets(files: Sequence[Path]) -> dict[str, Any]:
 
 def _resolved(name: str, known: Mapping[str, Any], source: str) -> Any:
     """An algorithm with all its parameters."""
-    alone = {"duration": "1s", "presets": known, "path": {"rate": "1mbit", "rtt": "1ms"}, "flows": [{"cc": name}]}
+    try:
+        cc = name if name in known else subject(name)
+    except catalogue.UnknownAlgorithmError as error:
+        raise catalogue.UnknownAlgorithmError(f"{source}: {error}") from None
+    alone = {"duration": "1s", "presets": known, "path": {"rate": "1mbit", "rtt": "1ms"}, "flows": [{"cc": cc}]}
     (point,) = experiment.load(alone, name=source).points
     return json.loads(_core.toml_as_json(point.resolved_toml))["flows"][0]["cc"]
 

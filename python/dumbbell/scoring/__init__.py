@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import subprocess
 import sys
+import threading
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import IO, Any
 
 from dumbbell import _core, catalogue
 from dumbbell.compare import written
@@ -18,6 +21,8 @@ CPU_S = 120
 """CPU seconds that a candidate may take."""
 MEMORY_MIB = 2_048
 """Memory that a candidate may take, the program included."""
+OUT_OF_MEMORY = 12
+"""Status of a process that needs more (ENOMEM)."""
 HOPELESS = 0.02
 """Whoever leaves more of a link unused in the first experiment than 1 minus this scores 0."""
 
@@ -75,8 +80,12 @@ def score(
     """
     if set not in SETS:
         raise ValueError(f"there is no set `{set}`; there are {', '.join(SETS)}")
-    if not 0 <= at_least <= 100 or not cpu_s > 0 or memory_mib < 1:
-        raise ValueError("at_least lies between 0 and 100; cpu_s and memory_mib are more than 0")
+    if not 0 <= at_least <= 100:
+        raise ValueError(f"at_least = {at_least:g}: it must lie between 0 and 100")
+    if not cpu_s > 0:
+        raise ValueError(f"cpu_s = {cpu_s:g}: it must be more than 0")
+    if memory_mib < 1:
+        raise ValueError(f"memory_mib = {memory_mib}: it must be 1 or more")
     # Whoever is in a file may crash, and must not take this process along.
     if isinstance(cc, str) and catalogue.own_key(cc.split(":")[0]) in ("python", "library"):
         return _apart(cc, set, at_least, cpu_s, memory_mib)
@@ -124,24 +133,50 @@ def _most(measured: Mapping[str, list[float]], experiments: tuple[Case, ...]) ->
 
 
 def _apart(cc: str, name: str, at_least: float, cpu_s: float, memory_mib: int) -> Score:
-    asked = json.dumps([cc, name, at_least, cpu_s, memory_mib])
     command = [sys.executable, "-m", "dumbbell.scoring.apart"]
-    done = subprocess.run(command, input=asked, capture_output=True, text=True)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, errors="replace") as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        said: deque[str] = deque(maxlen=20)
+        telling = threading.Thread(target=_tell, args=(process.stderr, said), daemon=True)
+        telling.start()
+        try:
+            # Its input stays open, since the process ends with it.
+            with contextlib.suppress(BrokenPipeError):
+                print(json.dumps([cc, name, at_least, cpu_s, memory_mib]), file=process.stdin, flush=True)
+            text = process.stdout.read()
+            process.wait()
+        except BaseException:
+            process.kill()
+            raise
+        telling.join()
     try:
-        answer = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        raise _core.RunError(_end(cc, done, cpu_s, memory_mib)) from None
+        answer = json.loads(text)
+    except ValueError:
+        raise _core.RunError(_end(cc, process.returncode, "".join(said), cpu_s, memory_mib)) from None
     if "error" in answer:
         kinds: dict[str, type[Exception]] = {"ScenarioError": _core.ScenarioError, "ValueError": ValueError}
         raise kinds.get(answer["kind"], _core.RunError)(answer["error"])
     return Score(**answer)
 
 
-def _end(cc: str, done: subprocess.CompletedProcess[str], cpu_s: float, memory_mib: int) -> str:
+def _tell(source: IO[str], said: deque[str]) -> None:
+    """Prints what a process says on its standard error, and keeps the last lines."""
+    for line in source:
+        said.append(line)
+        print(line, end="", file=sys.stderr)
+
+
+def _end(cc: str, status: int, said: str, cpu_s: float, memory_mib: int) -> str:
     """Why a process has ended without a score."""
-    if done.returncode in (-24, -9):  # SIGXCPU, and SIGKILL a second later
-        return f"`{cc}` has computed for {cpu_s:g} s, which is all that it may take; cpu_s allows more"
-    if "MemoryError" in done.stderr or "memory allocation" in done.stderr:
-        return f"`{cc}` needs more memory than the {memory_mib} MiB that it may take; memory_mib allows more"
-    why = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+    if status in (-24, -9):  # SIGXCPU, and SIGKILL a second later
+        return (
+            f"`{cc}` has computed for {cpu_s:g} s, which is all that it may take; "
+            "--cpu-seconds, in Python `cpu_s`, allows more"
+        )
+    if status == OUT_OF_MEMORY or "MemoryError" in said or "memory allocation" in said:
+        return (
+            f"`{cc}` needs more memory than the {memory_mib} MiB that it may take; in Python `memory_mib` allows more"
+        )
+    why = f"signal {-status}" if status < 0 else f"status {status}"
     return f"`{cc}` has ended its process ({why})"

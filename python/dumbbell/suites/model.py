@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from dumbbell import experiment
 from dumbbell.api import Sweep
+from dumbbell.check.subject import senders, subject
 from dumbbell.memory import Size
 from dumbbell.papers.model import Cell, Grid, Provenance, Report
 from dumbbell.plots.style import Picture
@@ -29,7 +31,7 @@ class Choice:
     """What a suite is run for."""
 
     cc: Sequence[str] = ("cubic", "bbr")
-    """Controllers under test."""
+    """Controllers under test, written as ``compare`` takes them."""
     repeat: int = 5
     """Seeds of each case."""
     quick: bool = False
@@ -74,7 +76,7 @@ class Part:
         points, owners = [], []
         for number, case in enumerate(cases):
             repeat = 1 if choice.quick else choice.repeat
-            loaded = experiment.load(dict(case.document), set={"sweep": {"repeat": repeat}})
+            loaded = experiment.load(_resolved(case.document), set={"sweep": {"repeat": repeat}})
             points += loaded.points
             owners += [number] * len(loaded.points)
         sweep = Sweep(
@@ -137,6 +139,15 @@ class Suite:
     reference: str
     """Where it is defined."""
     parts: Sequence[Part]
+
+
+def _resolved(document: Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment whose controllers are written as commands take them, as an experiment file writes them."""
+    found = copy.deepcopy(dict(document))
+    for entry in senders(found):
+        if isinstance(entry.get("cc"), str):
+            entry["cc"] = subject(entry["cc"])
+    return found
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
