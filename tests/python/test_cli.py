@@ -462,6 +462,7 @@ def test_compare_does_not_measure_slow_start(dumbbell: Cli) -> None:
     [
         (["cubic", "--loss", "0,1"], "a loss of 1 is 100 % of all packets"),
         (["cubic", "--sysctl", "net.ipv4.tcp_sack=0"], "--sysctl goes with --on"),
+        (["cubic", "--retries", "3"], "--retries goes with --on"),
         (["cubic", "--trace", "x", "--rate", "1mbit"], "not both"),
         (["cubic", "bbr", "reno", "--together", "--rtt", "1ms,2ms"], "2 round-trip times for 3 algorithms"),
         (["cubic", "--duration", "6x"], "unknown unit"),
@@ -470,6 +471,22 @@ def test_compare_does_not_measure_slow_start(dumbbell: Cli) -> None:
 )
 def test_compare_refuses_what_cannot_be_meant(dumbbell: Cli, arguments: list[str], said: str) -> None:
     done = dumbbell("compare", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (["--retries", "0"], "--retries goes with --on linux"),
+        (["--keep"], "--keep goes with --out"),
+        (["--rerun"], "--rerun goes with --out"),
+    ],
+)
+def test_run_refuses_an_option_that_would_change_nothing(
+    dumbbell: Cli, experiment: Path, option: list[str], said: str
+) -> None:
+    done = dumbbell("run", experiment, *option)
     assert (done.status, done.out) == (2, "")
     assert said in done.err
 

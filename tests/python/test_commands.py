@@ -106,10 +106,10 @@ def test_a_share_is_a_part_of_all(refused: Refused) -> None:
     for text in ("0", "0%", "-1%", "101%", "1.01", "much", "%"):
         assert refused(options.share, text) == f"error: --verify {text}: write a share such as 1% or 0.01"
     assert refused(options.share, "x", "--share").startswith("error: --share x:")
-    assert options.others(keep=False, rerun=False) == "refuse"
-    assert options.others(keep=True, rerun=False) == "keep"
-    assert options.others(keep=False, rerun=True) == "rerun"
-    assert "exclude each other" in refused(options.others, keep=True, rerun=True)
+    assert options.others(keep=False, rerun=False, is_kept=False) == "refuse"
+    assert options.others(keep=True, rerun=False, is_kept=True) == "keep"
+    assert options.others(keep=False, rerun=True, is_kept=True) == "rerun"
+    assert "exclude each other" in refused(options.others, keep=True, rerun=True, is_kept=True)
     assert options.size(None) is None
     assert options.size("1MiB") == 1024**2
     assert refused(options.size, "much").startswith("error: --max-memory much: ")

@@ -117,7 +117,7 @@ pub struct Control {
     pub cwnd_cnt: u32,
     /// Slow-start threshold.
     pub ssthresh: u32,
-    /// Payload bytes a second; the sender's own without [`FULL_CONTROL`].
+    /// Payload bytes a second, at least 1; the sender's own without [`FULL_CONTROL`].
     pub pacing_rate: u64,
     /// Samples up to this value of `delivered` count as limited by the application; 0: none.
     pub app_limited: u64,

@@ -74,7 +74,7 @@ typedef struct dumbbell_control {
     uint32_t cwnd;        /* congestion window, at least 1 */
     uint32_t cwnd_cnt;    /* credit towards the next increment of `cwnd` */
     uint32_t ssthresh;    /* slow-start threshold */
-    uint64_t pacing_rate; /* payload bytes a second; the sender's own without DUMBBELL_FULL_CONTROL */
+    uint64_t pacing_rate; /* payload bytes a second, at least 1; the sender's own without DUMBBELL_FULL_CONTROL */
     uint64_t app_limited; /* samples up to this value of `delivered` count as limited by the application; 0: none */
     const char *fault;    /* set it to say why the algorithm cannot go on: the run ends with this sentence */
 } dumbbell_control;

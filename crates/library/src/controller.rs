@@ -153,7 +153,8 @@ impl InLibrary {
         }
         let mut levers = control_of(control);
         call(self.state, &view_of(view), &mut levers);
-        if !levers.fault.is_null() || levers.cwnd == 0 {
+        let has_stopped = levers.pacing_rate == 0 && control.pacing_rate != 0;
+        if !levers.fault.is_null() || levers.cwnd == 0 || has_stopped {
             return self.fail(view, &levers);
         }
         control.cwnd = levers.cwnd.min(view.cwnd_clamp);
@@ -166,7 +167,8 @@ impl InLibrary {
     #[cold]
     fn fail(&mut self, view: &View, levers: &contract::Control) {
         let message = if levers.fault.is_null() {
-            "it set the window to 0 packets".to_owned()
+            let lever = if levers.cwnd == 0 { "the window to 0 packets" } else { "the pacing rate to 0" };
+            format!("it set {lever}")
         } else {
             // SAFETY: the contract says that it is a text that ends with a zero.
             unsafe { CStr::from_ptr(levers.fault) }.to_string_lossy().into_owned()

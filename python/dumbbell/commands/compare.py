@@ -79,7 +79,7 @@ def compare(
     on: Annotated[
         str | None, typer.Option("--on", metavar="sim,linux", help="Compare grounds instead: run a file on both.")
     ] = None,
-    retries: options.Retries = 2,
+    retries: options.Retries = None,
     sysctls: options.Sysctls = None,
 ) -> None:
     """Run algorithms on the same path, without an experiment file.
@@ -94,6 +94,8 @@ def compare(
     chosen = options.settings(settings, vary_rtt)
     if on is None and sysctls:
         fail("--sysctl goes with --on: algorithms run side by side in the simulator, which has no sysctls")
+    if on is None and retries is not None:
+        fail("--retries goes with --on: algorithms run side by side in the simulator, which nothing disturbs")
     if on is not None:
         beside = _on_both_grounds(algorithms, on, (chosen, seed), limits, (retries, sysctls), out)
     elif _are_results(algorithms):
@@ -151,7 +153,7 @@ def _on_both_grounds(
     on: str,
     replaced: tuple[dict[str, str], int | None],
     limits: Limits,
-    kernel: tuple[int, list[str] | None],
+    kernel: tuple[int | None, list[str] | None],
     out: Path | None,
 ) -> tuple[Named, Named]:
     """The results of a file on two grounds, with their names."""
@@ -160,9 +162,8 @@ def _on_both_grounds(
     wanted = options.several(on)
     if len(arguments) != 1 or len(wanted) != 2:
         fail("compare --on takes two grounds and one file: dumbbell compare --on sim,linux FILE")
-    retries, sysctls = kernel
     # Both before the first runs: a mistake in the second one costs no time.
-    made = [options.ground(ground, retries, sysctls if ground == "linux" else None) for ground in wanted]
+    made = [options.ground(ground, *(kernel if ground == "linux" else (None, None))) for ground in wanted]
     chosen, seed = replaced
     loaded = with_buffers_of_hosts(Path(arguments[0]), chosen, seed)
     if len(loaded.points) != 1:

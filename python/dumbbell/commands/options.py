@@ -86,7 +86,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither tables
 On = Annotated[
     str, typer.Option("--on", metavar="GROUND", help="sim, or linux: the running kernel's TCP, in real time.")
 ]
-Retries = Annotated[int, typer.Option(min=0, help="With --on linux: attempts after one that the machine disturbed.")]
+Retries = Annotated[
+    int | None,
+    typer.Option(min=0, help="With --on linux: attempts after one that the machine disturbed; 2 by default."),
+]
 Sysctls = Annotated[
     list[str] | None,
     typer.Option("--sysctl", metavar="NAME=VALUE", help="With --on linux: a sysctl of the hosts, net.*."),
@@ -172,7 +175,7 @@ def several(text: str) -> list[str]:
 
 def ground(
     on: str,
-    retries: int,
+    retries: int | None,
     sysctls: list[str] | None,
     *,
     threads: int = 1,
@@ -185,6 +188,8 @@ def ground(
     if on in ("sim", SIMULATOR):
         if sysctls:
             fail("--sysctl goes with --on linux")
+        if retries is not None:
+            fail("--retries goes with --on linux")
         if allow_programs:
             fail("--allow-programs goes with --on linux")
         return Simulator(threads, plain)
@@ -193,11 +198,14 @@ def ground(
     if threads != 1 or plain:
         fail(f"{'--plain' if plain else '--threads'} goes with the simulator: leave it out, or --on linux")
     sysctl = split(sysctls, "--sysctl", "NAME=VALUE, such as --sysctl net.ipv4.tcp_sack=0")
-    return Linux(retries=retries, sysctl=sysctl, allow_programs=allow_programs)
+    given: dict[str, Any] = {} if retries is None else {"retries": retries}
+    return Linux(**given, sysctl=sysctl, allow_programs=allow_programs)
 
 
-def others(*, keep: bool, rerun: bool) -> Others:
-    """What becomes of points that another engine has made."""
+def others(*, keep: bool, rerun: bool, is_kept: bool) -> Others:
+    """What becomes of points that another engine has made, where results are kept."""
+    if (keep or rerun) and not is_kept:
+        fail(f"{'--keep' if keep else '--rerun'} goes with --out: without it nothing is kept")
     if keep and rerun:
         fail("--keep and --rerun exclude each other: leave one out")
     return "keep" if keep else "rerun" if rerun else "refuse"

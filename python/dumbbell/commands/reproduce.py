@@ -83,7 +83,7 @@ def reproduce(
         ),
     ] = False,
     on: options.On = "sim",
-    retries: options.Retries = 2,
+    retries: options.Retries = None,
     list_: Annotated[bool, typer.Option("--list", help="List the studies and their parts.")] = False,
     claims: Annotated[
         bool, typer.Option("--claims", help="Only the claims: judged for a study, otherwise the list of all.")

@@ -43,7 +43,7 @@ def run(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
     on: options.On = "sim",
-    retries: options.Retries = 2,
+    retries: options.Retries = None,
     sysctls: options.Sysctls = None,
     allow_programs: options.AllowPrograms = False,
     cluster: options.Cluster = None,
@@ -61,7 +61,7 @@ def run(
         jobs,
         options.size(max_memory),
         options.ground(on, retries, sysctls, threads=threads, plain=plain, allow_programs=allow_programs),
-        others=options.others(keep=keep, rerun=rerun),
+        others=options.others(keep=keep, rerun=rerun, is_kept=plot or out is not None),
         verify=options.share(verify),
     )
     # All files are read before the first runs: a mistake in the last one costs no time.

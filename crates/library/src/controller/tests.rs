@@ -56,6 +56,7 @@ impl Algorithm for Echo {
         match acked {
             90 => control.fail(c"it has enough"),
             91 => control.cwnd = 0,
+            93 => control.pacing_rate = 0,
             92 => (control.cwnd, control.pacing_rate) = (u32::MAX, u64::MAX),
             _ => {
                 control.cwnd += acked;
@@ -178,8 +179,11 @@ fn what_a_library_writes_holds_within_the_bounds_of_the_connection() {
 
 #[test]
 fn a_library_that_fails_is_called_for_nothing_more() {
-    for (acked, why) in [(90, "it has enough"), (91, "it set the window to 0 packets")] {
-        let (mut echo, view, mut control) = (controller(TABLE), seen(), Control { cwnd: 12, ..Control::default() });
+    for (acked, why) in
+        [(90, "it has enough"), (91, "it set the window to 0 packets"), (93, "it set the pacing rate to 0")]
+    {
+        let mut control = Control { cwnd: 12, pacing_rate: 1, ..Control::default() };
+        let (mut echo, view) = (controller(TABLE), seen());
         echo.cong_avoid(&view, &mut control, acked);
         assert_eq!(echo.fault(), Some(&Fault { at: view.now, message: why.to_owned() }));
         news();
