@@ -79,9 +79,9 @@ def variant(text: str) -> dict[str, Any] | None:
     """What ``bbr:drain_gain=0.5``, ``mine.py:Mine`` or ``a.so`` stands for as a preset; ``None`` for a plain name."""
     name, *given = text.split(":")
     key = catalogue.file_key(name) or "base"
-    if name.endswith(".py") and given:
-        # A class of one's own.
-        name, key = f"{name}:{given.pop(0)}", "python"
+    if name.endswith(".py"):
+        # A class of one's own; without one the engine says what is there.
+        name, key = f"{name}:{given.pop(0)}" if given else name, "python"
     elif name == "bpf" and given:
         # The name of a program for the kernel.
         name = f"{name}:{given.pop(0)}"

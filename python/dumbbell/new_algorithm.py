@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from dumbbell import _core
@@ -39,6 +40,12 @@ LANGUAGES = {
 """The languages that a project may be in."""
 
 
+def _is_module(name: str) -> bool:
+    """Whether a module of this name can be imported, other than a folder that happens to be here."""
+    spec = find_spec(name)
+    return spec is not None and spec.origin is not None
+
+
 def begin(name: str, language: str, parent: Path) -> list[Path]:
     """Writes a project into a new folder called ``name``; gives its files.
 
@@ -52,6 +59,8 @@ def begin(name: str, language: str, parent: Path) -> list[Path]:
         )
     if language not in LANGUAGES:
         raise ValueError(f"--in {language}: choose from {', '.join(LANGUAGES)}")
+    if language == "python" and _is_module(name):
+        raise ValueError(f"`{name}` is a module that the project's own would hide: choose another name")
     folder = parent / name
     texts = _texts(name, LANGUAGES[language], language)
     try:

@@ -154,7 +154,7 @@ class Algorithm:
             return []
         try:
             return _names_of(instance.observe())
-        except Exception as error:
+        except BaseException as error:
             error.__dict__[_HOOK] = "observe` right after `__init__"
             raise
 

@@ -192,7 +192,7 @@ def test_a_limit_says_what_it_limits() -> None:
         ("goodput -0%", "no number of runs shows that nothing changes at all"),
         ("goodput -100%", "nothing falls by more than 100 %"),
         ("late: goodput -2%", "there is no scenario `late`; there are steady, beside, short"),
-        ("steady: fairness -0.1", "`steady` has no fairness to measure, so that this limit changes nothing"),
+        ("steady: fairness -0.1", "`steady` measures no fairness, so that this limit changes nothing"),
     ],
 )
 def test_a_bad_limit_is_explained(text: str, message: str, own: Path, dumbbell: Cli) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import runpy
 from itertools import pairwise
 from pathlib import Path
@@ -169,6 +170,8 @@ def test_settings_and_files_are_those_of_other_commands(tmp_path: Path) -> None:
         ({"interval": "0rtt"}, 'interval = "0rtt" is no length'),
         ({"action": "speed"}, "action = `speed` is not possible; write `rate` or `window`"),
         ({"scale": -1.0}, "scale = -1 is not possible"),
+        ({"scale": math.nan}, "^scale = nan: it must be a finite number"),
+        ({"reward": {"rtt_ms": math.inf}}, "^reward\\['rtt_ms'\\] = inf: it must be a finite number"),
         ({"observation": ["rtt_mss"]}, "there is no observation `rtt_mss`; did you mean `rtt_ms`"),
         ({"observation": []}, "observation = \\[\\] is not possible"),
         ({"observation": "auroa"}, "write `aurora`, `orca`, or a list"),
@@ -462,6 +465,10 @@ def test_a_trained_agent_in_a_file_has_its_layers_and_their_activations(tmp_path
         ([(np.full((1, 6), np.inf), np.zeros(1))], "layer 0: a number is not finite"),
         ([(np.ones((1, 6)), np.array([np.nan]))], "layer 0: a number is not finite"),
         ([(np.ones((4, 6)), np.zeros(4)), (np.ones((1, 3)), np.zeros(1))], "layer 1: .* and the 4 outputs before$"),
+        (
+            [(np.ones((1, 7)), np.zeros(1))],
+            r"agent\.npz` is no trained agent: weight_0 has the shape \[1, 7\], but it has 6 inputs",
+        ),
     ],
 )
 def test_layers_that_do_not_go_together_are_not_saved(layers: list[Any], said: str, tmp_path: Path) -> None:

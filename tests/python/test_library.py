@@ -106,6 +106,8 @@ def test_a_new_project_builds_soon_and_its_test_runs(tmp_path: Path, language: s
     [
         (["Mine"], "`Mine` is no name for an algorithm"),
         (["../mine"], "is no name for an algorithm"),
+        (["json", "--in", "python"], "`json` is a module that the project's own would hide"),
+        (["dumbbell", "--in", "python"], "`dumbbell` is a module"),
         (["mine", "--in", "zig"], "--in zig: choose from python, c, rust"),
     ],
 )

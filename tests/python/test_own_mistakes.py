@@ -173,6 +173,10 @@ RUNNING = {
         "def ssthresh(self, conn): return 2\ndef cong_avoid(self, conn, acked): conn.pacing_rate = 1",
         ("is left to the transport",),
     ),
+    "observes-without-end": Mistake(
+        f"{GROWS}\ndef observe(self):\n    while True: pass",
+        ("in `observe` right after `__init__`", "has not returned"),
+    ),
     "observes-a-text": Mistake(
         f"{GROWS}\ndef observe(self): return {{'mode': 'fast'}}", ("in `observe`", "mode = 'fast'; a value is a number")
     ),

@@ -228,7 +228,7 @@ def test_an_algorithm_is_a_name_with_parameters_a_class_a_file_or_a_program() ->
     }  # fmt: skip
     assert variant("mine.py:Mine") == {"python": "mine.py:Mine"}
     assert variant("mine.py:Mine:gain=2") == {"python": "mine.py:Mine", "gain": 2}
-    assert variant("mine.py") is None
+    assert variant("mine.py") == {"python": "mine.py"}, "the engine says which classes there are"
     assert variant("bpf:name") is None
     for wrong in ("bbr:a", "bbr:=1", "bbr:a=", ":a=1"):
         with pytest.raises(ValueError, match="is NAME:PARAMETER=VALUE"):

@@ -209,8 +209,8 @@ def applied(texts: Sequence[str], scenarios: Sequence[Scenario]) -> list[tuple[s
             )
         of = [one.name for one in scenarios if limit.scenario in (None, one.name) and limit.metric in one.metrics]
         if not of and texts:
-            where = f"`{limit.scenario}` has" if limit.scenario else "no scenario has"
-            raise ValueError(f"{limit.text}: {where} no {limit.metric} to measure, so that this limit changes nothing")
+            where = f"`{limit.scenario}` measures no" if limit.scenario else "no scenario measures"
+            raise ValueError(f"{limit.text}: {where} {limit.metric}, so that this limit changes nothing")
         for name in of:
             key = (name, limit.share, limit.metric, limit.sign)
             if key in seen:

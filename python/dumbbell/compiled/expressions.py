@@ -328,6 +328,9 @@ class Expressions:
             floats = [self._operation("fraction", self._value(argument), at=node) for argument in arguments]
             return self._operation("power", *floats, at=node)
         if len(arguments) != 1:
+            of_one = (*_FUNCTIONS, *(getattr(math, name) for name in _MATH))
+            if isinstance(function, type | types.BuiltinFunctionType) and function in of_one:
+                self._refuse(node, f"`{ast.unparse(node.func)}` takes one argument in a compiled class")
             return None
         if function is bool:
             return self._call("truth", self._value(arguments[0]), at=node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dumbbell import onnx_policy
+from dumbbell import _core, catalogue, onnx_policy
 from dumbbell.gym.worlds import Agent
 from dumbbell.own import LoadError
 from dumbbell.storage import write_file
@@ -58,8 +59,21 @@ def save_policy(
             content = onnx_policy.written(checked, activations, told)
     except LoadError as error:
         raise ValueError(f"{error.message}; {error.help}") from None
+    _check_inputs(path, content)
     write_file(path, content)
     return path
+
+
+def _check_inputs(path: Path, content: bytes) -> None:
+    """Refuses an agent that could not be loaded: the engine knows how many numbers it sees."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, path.name)
+        place.write_bytes(content)
+        try:
+            catalogue.find(str(place))
+        except _core.ScenarioError as error:
+            said = str(error).removeprefix("error: ").splitlines()[0]
+            raise ValueError(said.replace(str(place), str(path))) from None
 
 
 def _checked(layers: Sequence[Layer]) -> list[tuple[NDArray[Any], NDArray[Any]]]:

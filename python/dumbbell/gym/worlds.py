@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -29,7 +30,13 @@ class Agent:
     reward: str | Mapping[str, float]
 
     def as_json(self) -> str:
-        """For the engine."""
+        """For the engine.
+
+        Raises:
+            ValueError: A number is none.
+        """
+        _check_finite("scale", self.scale)
+        _check_finite("reward", self.reward)
         seen = self.observation if isinstance(self.observation, str) else list(self.observation)
         earned = self.reward if isinstance(self.reward, str) else dict(self.reward)
         return json.dumps({**self.__dict__, "observation": seen, "reward": earned})
@@ -54,11 +61,24 @@ def make(
     """Worlds of an experiment; what is wrong with it is said as ``dumbbell run`` says it."""
     text, is_json, name, settings = experiments.written(source, set=set)
     names = [str(flow) for flow in flows]
+    _check_finite("draw", draw)
     drawn = json.dumps(dict(draw or {}))
     try:
         return _core.Worlds(text, is_json, name, settings, names, agent.as_json(), drawn, count, threads)
     except _core.ScenarioError as error:
         raise _core.ScenarioError(printable(str(error))) from None
+
+
+def _check_finite(name: str, value: object) -> None:
+    """Refuses what is no number in JSON."""
+    if isinstance(value, Mapping):
+        for key, of_key in value.items():
+            _check_finite(f"{name}[{key!r}]", of_key)
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            _check_finite(f"{name}[{number}]", item)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} = {value}: it must be a finite number")
 
 
 def observations() -> dict[str, str]:

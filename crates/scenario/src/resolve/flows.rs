@@ -300,9 +300,13 @@ impl Context<'_> {
     fn check_round_trip(&mut self, routes: &Routes, access: Option<Duration>, at: &KeyPath, network: &Network) {
         let delays = routes.0.iter().chain(&routes.1).map(|link| network.links[*link].delay.shortest());
         if delays.chain(access).all(|delay| delay < MIN_RTT) {
-            let at = if network.path_rtt.is_some() { top("path").key("rtt") } else { at.clone() };
-            let help = format!("allowed: a delay of at least {MIN_RTT} somewhere on the way");
-            self.report.value(&at, "the round trip of a flow takes no time", help);
+            let (at, help) = match network.path_rtt {
+                Some(_) => {
+                    (top("path").key("rtt"), format!("allowed: at least {}, of which each way takes half", MIN_RTT * 2))
+                }
+                None => (at.clone(), format!("allowed: a delay of at least {MIN_RTT} on one of the links of the way")),
+            };
+            self.report.value(&at, "the round trip of a flow takes too little time", help);
         }
     }
 
