@@ -13,7 +13,7 @@ import altered
 import dumbbell as package
 from conftest import Cli, QuickPart
 from dumbbell import experiment, papers
-from dumbbell.papers.kato import buffers, causes, heatmap, measure, port, setups, table2, windows
+from dumbbell.papers.kato import buffers, causes, figures, heatmap, measure, port, setups, table2, windows
 from dumbbell.papers.kato.table2 import NEW, OLD, Pacing
 from dumbbell.papers.part import Ran
 from dumbbell.papers.runs import Cases, Run, jain, total
@@ -150,6 +150,14 @@ def test_set_ups_are_scored_by_the_cells_of_table_2_they_give() -> None:
     published, right, unsplit = map(list, setups.agreement(cases).rows)
     assert published[1] == right[1] == "yes yes yes no no"
     assert (right[-3:], unsplit[1], unsplit[-3:]) == ([5, 5, 10], "no no no no no", [2, 2, 4])
+
+
+def test_totals_within_a_tenth_of_the_published_ones_are_bold() -> None:
+    published = list(measure.published_values("throughput_total").values())
+    shares = (1.0, 0.91, 1.09, 0.89, 1.11)
+    runs = [[run(share * mbps)] for share, mbps in zip(shares, published, strict=True)]
+    cells = figures.setups({"all": runs}).axes[0].texts
+    assert [cell.get_weight() for cell in cells] == ["bold", "bold", "bold", "normal", "normal"]
 
 
 @pytest.mark.parametrize(
