@@ -157,7 +157,7 @@ def test_totals_within_a_tenth_of_the_published_ones_are_bold() -> None:
     shares = (1.0, 0.91, 1.09, 0.89, 1.11)
     runs = [[run(share * mbps)] for share, mbps in zip(shares, published, strict=True)]
     cells = figures.setups({"all": runs}).axes[0].texts
-    assert [cell.get_weight() for cell in cells] == ["bold", "bold", "bold", "normal", "normal"]
+    assert [cell.get_fontweight() for cell in cells] == ["bold", "bold", "bold", "normal", "normal"]
 
 
 @pytest.mark.parametrize(
