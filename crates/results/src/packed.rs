@@ -21,6 +21,8 @@ pub(crate) const fn groups(words: usize) -> usize {
 /// The most bytes of a word, of a group, and of what comes before the words of a row.
 const MAX_WORD_BYTES: usize = 9;
 const MAX_GROUP_BYTES: usize = 1 + GROUP * MAX_WORD_BYTES;
+/// What is written behind the last word and does not count.
+const SPARE_BYTES: usize = MAX_WORD_BYTES - 1;
 const MAX_HEAD_BYTES: usize = 1 + 2 * MAX_WORD_BYTES;
 
 /// Where a row stands: when it was taken, and of which flow or link it is.
@@ -134,8 +136,8 @@ impl Packed {
             block.push(head::SAMPLE);
         } else {
             block.push(head::OTHER);
-            write(place.at.as_nanos(), |byte| block.push(byte));
-            write(u64::from(place.index), |byte| block.push(byte));
+            push_number(block, place.at.as_nanos());
+            push_number(block, u64::from(place.index));
         }
         self.known.go_to(place);
         let mut whole = self.whole;
@@ -202,14 +204,14 @@ fn any_difference(words: &Group, others: &Group) -> u64 {
 /// Appends what has changed in a group of which so many words are `whole`.
 #[inline(never)]
 fn push_changes(block: &mut Vec<u8>, words: &Group, before: &mut Group, whole: usize) {
-    let (mut bytes, mut end, mut changed) = ([0; MAX_GROUP_BYTES], 1, 0);
+    let (mut bytes, mut end, mut changed) = ([0; MAX_GROUP_BYTES + SPARE_BYTES], 1, 0);
     for word in 0..GROUP {
         if words[word] != before[word] {
             changed |= 1 << word;
-            write(difference(word < whole, words[word], before[word]), |byte| {
-                bytes[end] = byte;
-                end += 1;
-            });
+            let difference = difference(word < whole, words[word], before[word]);
+            if let Some(place) = bytes[end..].first_chunk_mut() {
+                end += write(difference, place);
+            }
         }
     }
     *before = *words;
@@ -249,30 +251,43 @@ fn changed(is_whole: bool, before: u64, difference: u64) -> u64 {
     }
 }
 
-/// Gives the bytes of a number to `push`, seven bits in each, the lowest first; a ninth byte has eight.
+/// Writes a number and returns how many bytes it takes, which are those of its bits and one bit more for each. As many
+/// ones as there are bytes behind the first begin it, up to eight of them; a zero ends them where there are fewer.
 #[inline(always)]
-fn write(mut number: u64, mut push: impl FnMut(u8)) {
-    let mut count = 1;
-    while number >= 0x80 && count < MAX_WORD_BYTES {
-        push(number.to_le_bytes()[0] | 0x80);
-        number >>= 7;
-        count += 1;
+fn write(number: u64, to: &mut [u8; MAX_WORD_BYTES]) -> usize {
+    let [first, rest @ ..] = to;
+    let bytes = 1 + (number | 1).ilog2() as usize / 7;
+    if bytes < MAX_WORD_BYTES {
+        let [low, high @ ..] = (number << bytes | ((1 << (bytes - 1)) - 1)).to_le_bytes();
+        *first = low;
+        rest[..high.len()].copy_from_slice(&high);
+        return bytes;
     }
-    push(number.to_le_bytes()[0]);
+    *first = u8::MAX;
+    *rest = number.to_le_bytes();
+    MAX_WORD_BYTES
+}
+
+/// Appends a number.
+fn push_number(block: &mut Vec<u8>, number: u64) {
+    let mut bytes = [0; MAX_WORD_BYTES];
+    let count = write(number, &mut bytes);
+    block.extend_from_slice(&bytes[..count]);
 }
 
 /// Takes off a number.
 #[inline(always)]
 fn read(bytes: &mut &[u8]) -> u64 {
-    let (mut number, mut shift) = (0, 0);
-    while let Some(&byte) = bytes.split_off_first() {
-        if shift == 7 * (MAX_WORD_BYTES - 1) || byte < 0x80 {
-            return number | u64::from(byte) << shift;
-        }
-        number |= u64::from(byte & 0x7f) << shift;
-        shift += 7;
+    let Some(&first) = bytes.first() else { return 0 };
+    let count = first.trailing_ones() as usize;
+    let Some(own) = bytes.split_off(..=count) else { return 0 };
+    let mut number = [0; 8];
+    if count == MAX_WORD_BYTES - 1 {
+        number.copy_from_slice(&own[1..]);
+        return u64::from_le_bytes(number);
     }
-    number
+    number[..own.len()].copy_from_slice(own);
+    u64::from_le_bytes(number) >> own.len()
 }
 
 #[cfg(test)]
@@ -345,7 +360,7 @@ mod tests {
         #[test]
         fn a_number_takes_nine_bytes_at_most(number in words()) {
             let mut bytes = Vec::new();
-            write(number, |byte| bytes.push(byte));
+            push_number(&mut bytes, number);
             prop_assert!(bytes.len() <= MAX_WORD_BYTES && (number >= 1 << 7 || bytes.len() == 1));
             let mut rest = bytes.as_slice();
             prop_assert_eq!(read(&mut rest), number);
