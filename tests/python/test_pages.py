@@ -112,6 +112,24 @@ def test_markdown_names_pictures_that_are_there_and_says_what_is_seen(dumbbell: 
     assert (out / "overview.png").stat().st_mtime_ns == before
 
 
+def test_the_picture_of_a_page_is_that_of_the_last_question(dumbbell: Cli, tmp_path: Path) -> None:
+    fixed = ("--candidates", "bbr,cubic", "--company", "alone", "--repeat", "2", "--duration", "3s", "-q")
+    path = ("--buffer", "1bdp,4bdp", *fixed)
+    slow, fast = ("--rate", "5mbit"), ("--rate", "20mbit", "--rtt", "80ms", "--loss", "1%")
+    out, fresh = tmp_path / "map", tmp_path / "fresh"
+    assert dumbbell("advise", *slow, *path, "-o", out).status == 0
+    (picture,) = out.glob("*.png")
+    assert dumbbell("advise", *fast, *path, "-o", fresh).status == 0
+    assert dumbbell("advise", *fast, *path, "-o", out).status == 0
+    assert picture.read_bytes() == (fresh / picture.name).read_bytes()
+    # What somebody has drawn over is theirs.
+    picture.write_bytes(b"mine")
+    done = dumbbell("advise", *slow, *path, "-o", out)
+    assert done.status != 0
+    assert f"{picture.name} was changed since it was drawn; move it" in done.err
+    assert picture.read_bytes() == b"mine"
+
+
 EXAMPLES = ("late-comer", "loss-sweep", "call", "unresponsive", "short-flows", "dctcp-switch", "web-pages", "cellular")
 
 
