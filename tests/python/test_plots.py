@@ -21,6 +21,7 @@ from matplotlib.text import Annotation
 
 import dumbbell as db
 from dumbbell import catalogue, metrics
+from dumbbell.pages import charts
 from dumbbell.plots import (
     Picture,
     capacity,
@@ -305,6 +306,30 @@ def test_a_metric_over_a_setting_has_numbers_on_its_axis_and_a_band_over_seeds(g
 def test_settings_that_would_be_mixed_are_told_apart(grid: db.SweepResult) -> None:
     picture = grid.plot.metric("path.buffer", "p95_rtt_ms")
     assert entries(picture) == ["bbr, rtt 20ms", "cubic, rtt 20ms", "bbr, rtt 40ms", "cubic, rtt 40ms"]
+
+
+def test_a_flow_whose_company_is_varied_has_a_line_for_each_of_them() -> None:
+    document = {
+        "duration": "2s",
+        "path": {"rate": "5mbit", "rtt": "20ms"},
+        "flows": [{"cc": "cubic"}, {"cc": "reno", "label": "other"}],
+        "sweep": {"path.buffer": ["1bdp", "4bdp"], "flows[0].cc": ["cubic", "bbr"]},
+    }
+    sweep = db.sweep(document).collect()
+    expected = ["cubic", "other (reno), cc cubic", "bbr", "other (reno), cc bbr"]
+    assert sorted(entries(sweep.plot.metric("buffer"))) == sorted(expected)
+    assert sorted(entries(sweep.plot.box("buffer"))) == sorted(expected)
+    over_buffer = next(chart for chart in charts.of_sweep(sweep) if chart["kind"] == "setting")
+    lines = over_buffer["parts"][0]["lines"]
+    assert sorted(line["name"] for line in lines) == sorted(expected)
+    assert len({(line["colour"], *line["dash"]) for line in lines}) == 4
+    two = document | {
+        "flows": [{"cc": "cubic"}, {"cc": "reno"}, {"cc": "vegas", "label": "third"}],
+        "sweep": {"path.buffer": ["1bdp", "4bdp"], "flows[0].cc": ["cubic", "bbr"], "flows[1].cc": ["reno", "bbr2"]},
+    }
+    named = entries(db.sweep(two).collect().plot.metric("buffer", where={"label": "third"}))
+    assert named[0] == "third (vegas), flows[0].cc cubic, flows[1].cc reno"
+    assert len(set(named)) == 4
 
 
 def test_jain_is_a_metric_of_a_run() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -47,13 +49,22 @@ def lines(
     several = not wanted or flows["label"].n_unique() > flows["cc"].n_unique()
     with_label = "label" in wanted or (several and "label" not in apart)
     keys = ["cc", *(["label"] if with_label else []), *settings]
+    parts = flows.partition_by(*keys, as_dict=True, maintain_order=True)
+    first = len(keys) - len(settings)
+    last = Counter(map(setting_name, settings))
+    values: defaultdict[tuple[Any, int], set[Any]] = defaultdict(set)
+    for key, place in itertools.product(parts, range(first, len(keys))):
+        values[key[:first], place].add(key[place])
     found = []
-    for key, rows in flows.partition_by(*keys, as_dict=True, maintain_order=True).items():
+    for key, rows in parts.items():
         algorithm = str(key[0])
         name = named(algorithm, str(key[1])) if with_label else algorithm
-        values = key[len(keys) - len(settings) :]
-        words = [f"{setting_name(axis)} {value}" for axis, value in zip(settings, values, strict=True)]
-        words = [word for word in words if not word.startswith("cc ")]
+        words = [
+            f"{setting_name(axis) if last[setting_name(axis)] == 1 else axis} {key[place]}"
+            for place, axis in enumerate(settings, first)
+            # The name says the algorithm of the line's own flow, not that of another one.
+            if setting_name(axis) != "cc" or len(values[key[:first], place]) > 1
+        ]
         found.append(Line(algorithm, caption(", ".join([name, *words])), rows))
     if len(found) > MAX_LINES:
         varied = settings or ["label"]
