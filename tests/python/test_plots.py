@@ -75,6 +75,32 @@ def test_reference_lines_are_capacity_base_rtt_and_bdp(result: db.Result) -> Non
     assert texts == ["capacity 10", "base 40", "BDP 33.3"]
 
 
+def test_the_bdp_of_a_link_is_that_of_the_longest_flow_that_crosses_it() -> None:
+    links = [
+        {"from": "a", "to": "b", "rate": "20mbit", "delay": "3ms"},
+        {"from": "b", "to": "c", "rate": "2mbit", "delay": "47ms"},
+    ]
+    far, near = {"cc": "cubic", "from": "a", "to": "c"}, {"cc": "reno", "from": "a", "to": "b"}
+    elsewhere = {"cc": "vegas", "from": "b", "to": "c"}
+    for flows, said in (([far, near], ("100", "167")), ([near, elsewhere], ("6", "10"))):
+        result = db.run({"duration": "3s", "links": links, "flows": flows})
+        drawn = result.plot.overview()
+        assert drawn.axes[2].get_ylabel().startswith("queue of\na-b ")
+        texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
+        assert texts == ["capacity 20", f"base {said[0]}", f"BDP {said[1]}"]
+        (over_time,) = charts.of_run(result)
+        on_page = [ref["name"] for panel in over_time["runs"][0]["panels"] for ref in panel["refs"]]
+        assert on_page == ["capacity 20", f"without a queue {said[0]}", f"BDP {said[1]}"]
+
+
+def test_the_bdp_of_a_path_is_that_of_its_own_round_trip_time(tmp_path: Path) -> None:
+    flows = [{"cc": "cubic", "rtt": "40ms"}, {"cc": "reno", "rtt": "80ms"}]
+    result = db.run({"duration": "2s", "path": {"rate": "12mbit", "rtt": "20ms"}, "flows": flows})
+    for one in (result, db.load_result(result.save(tmp_path / "out"))):
+        texts = [text.get_text() for axes in one.plot.overview().axes for text in axes.texts]
+        assert texts == ["capacity 12", "base 40", "BDP 20"]
+
+
 def test_lines_of_a_picture_differ_in_dashes_or_marker_too() -> None:
     kinds = [(cc, f"{cc}, loss {loss}") for cc in ("bbr", "bbr3", "cubic", "reno") for loss in ("0%", "0.1%", "1%")]
     chosen = style.looks(kinds)
@@ -668,13 +694,7 @@ def test_the_link_that_is_shown_is_the_one_called_bottleneck_or_else_the_busiest
     assert shown(("a", math.nan), ("b", 0.1))[0] == 1
 
 
-def test_the_base_rtt_is_the_smallest_that_is_known() -> None:
-    def base(*values: float | None) -> float | None:
-        rows = [{"base_rtt_ms": value} for value in values]
-        return timeseries._base_rtt(SimpleNamespace(flows=SimpleNamespace(rows=lambda: rows)))  # type: ignore[arg-type]
-
-    assert base(40.0, 20.0, None, math.inf, 0.0) == 20
-    assert base() is None
+def test_a_number_that_is_none_is_not_drawn() -> None:
     assert [timeseries._finite(value) for value in (1, 2.5, math.nan, "3", None)] == [1.0, 2.5, None, None, None]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from dumbbell.inference import FloatArray, mean_interval
 from dumbbell.pages.limits import busiest_link
 from dumbbell.plots.axes import Scale, label_of
-from dumbbell.plots.capacity import capacity_over_time
+from dumbbell.plots.capacity import base_rtt_and_bdp, capacity_over_time
 from dumbbell.plots.metric import lines
 from dumbbell.plots.style import Look, looks, named, numbered
 from dumbbell.plots.timeseries import by_flow, until_the_end
@@ -319,15 +319,14 @@ def _references(results: Sequence[Result], column: str, *, changes: bool) -> lis
 
 
 def _reference(result: Result, column: str) -> tuple[float, str] | None:
-    capacity = busiest_link(result).get("capacity_mbps")
-    base = min((row["base_rtt_ms"] for row in result.flows.rows() if row["base_rtt_ms"]), default=None)
-    if column == "received_mbps" and capacity:
-        return capacity, "capacity"
-    if column == "srtt_ms" and base:
-        return base, "without a queue"
-    if column == "cwnd" and capacity and base:
-        return capacity * base * 1e3 / 8 / 1500, "BDP"
-    return None
+    link = busiest_link(result)
+    capacity = link.get("capacity_mbps")
+    base, bdp = base_rtt_and_bdp(result, link)
+    values = {
+        "received_mbps": (capacity, "capacity"), "srtt_ms": (base, "without a queue"), "cwnd": (bdp, "BDP"),
+    }  # fmt: skip
+    value, name = values.get(column, (None, ""))
+    return (value, name) if value else None
 
 
 # --- over settings ---------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 
 from dumbbell.inference import FloatArray
 from dumbbell.plots.axes import label_of, vertical
-from dumbbell.plots.capacity import capacity_over_time
+from dumbbell.plots.capacity import base_rtt_and_bdp, capacity_over_time
 from dumbbell.plots.fit import REFERENCE
 from dumbbell.plots.limits import band
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, fitted, ink, legend, looks, named, one_panel, small
@@ -111,14 +111,13 @@ def _draw_overview(panels: Sequence[Axes], results: Sequence[Result], lines: lis
         varies = max(float(np.nanmax(line.get_ydata(), initial=0)) for line in rate.get_lines()) > 1.05 * capacity
         _reference(rate, capacity, f"mean capacity\n{capacity:.3g}" if varies else f"capacity {capacity:.3g}")
     _draw(rtt, lines, "srtt_ms")
-    base_rtt = _base_rtt(results[0])
+    base_rtt, bdp = base_rtt_and_bdp(results[0], link)
     if base_rtt is not None:
         _reference(rtt, base_rtt, f"base {base_rtt:.3g}")
     _draw_queue(queue, results, lines)
     _draw(window, lines, "cwnd")
     _draw(window, lines, "inflight", faint=True)
-    if capacity is not None and base_rtt is not None:
-        bdp = capacity * base_rtt * 1e3 / 8 / 1500
+    if bdp is not None:
         _reference(window, bdp, f"BDP {bdp:.3g}")
         window.set_ylim(top=min(window.get_ylim()[1], _window_ceiling(lines, bdp)))
     for axes, label in (
@@ -274,12 +273,6 @@ def _bottleneck(result: Result) -> tuple[int, dict[str, Any]]:
         range(len(links)), key=lambda i: (links[i]["name"] == "bottleneck", _finite(links[i]["utilization"]) or 0.0)
     )
     return best, links[best]
-
-
-def _base_rtt(result: Result) -> float | None:
-    """The smallest base RTT of the flows in ms."""
-    values = [value for value in (_finite(row.get("base_rtt_ms")) for row in result.flows.rows()) if value]
-    return min(values, default=None)
 
 
 def _draw(axes: Axes, lines: list[_Line], column: str, *, faint: bool = False, points: int | None = None) -> None:
