@@ -37,7 +37,7 @@ from dumbbell.plots import (
 from dumbbell.plots.axes import Scale, label_of, least_span, plain_log_ticks, vertical
 from dumbbell.plots.capacity import capacity_over_time
 from dumbbell.plots.distribution import samples_of_run
-from dumbbell.results import separating_axes
+from dumbbell.results import following_axes, leading_axes, separating_axes
 
 
 def labels(picture: Picture) -> list[str]:
@@ -292,6 +292,42 @@ def test_settings_that_tell_rows_apart_are_those_that_vary_within_an_algorithm_a
         }
     )
     assert separating_axes(flows, ["path.loss", "queue", "absent"]) == ["path.loss"]
+    assert separating_axes(flows, ["path.loss", "queue"], ["path.loss", "cc"]) == []
+
+
+def test_of_settings_that_move_together_the_one_with_more_values_or_the_first_leads() -> None:
+    flows = pl.DataFrame(
+        {"rate": [1, 2, 3, 4] * 2, "buffer": list("abcd") * 2, "queue": list("xxyy") * 2, "loss": [0] * 4 + [1] * 4}
+    )
+    axes = ["queue", "rate", "buffer", "loss"]
+    assert leading_axes(flows, axes) == ["rate", "loss"]
+    assert following_axes(flows, axes, "rate") == ["queue", "buffer"]
+    assert following_axes(flows, axes, "queue") == following_axes(flows, axes, "loss") == []
+
+
+def test_settings_that_move_together_are_one_axis() -> None:
+    rates, queues = ["2mbit", "4mbit", "8mbit"], ["0.5bdp", "1bdp", "2bdp"]
+    document = {
+        "duration": "2s",
+        "path": {"rate": "2mbit", "rtt": "20ms"},
+        "flows": [{"cc": "cubic"}],
+        "sweep": {"path.rate": rates, "path.buffer": queues, "zip": [["path.rate", "path.buffer"]]},
+    }
+    sweep = db.sweep(document).collect()
+    for x, label in (("rate", "rate (Mbit/s), with buffer"), ("buffer", "buffer (BDP), with rate")):
+        axes = sweep.plot.metric(x).axes[0]
+        assert [np.asarray(line.get_xdata()).size for line in axes.get_lines()] == [3]
+        assert axes.get_xlabel() == label
+    assert entries(sweep.plot.box("rate")) == ["cubic"]
+    suitable = sweep.plot.suitable()
+    assert list(suitable) == ["tradeoff"]
+    assert len(suitable["tradeoff"].axes) == 1
+    titles = [chart["title"] for chart in charts.of_sweep(sweep) if chart["kind"] == "setting"]
+    assert titles == ["Goodput (Mbit/s) over rate", "95th percentile of RTT (ms) over rate"]
+    crossed = document | {"sweep": document["sweep"] | {"path.loss": ["0%", "1%"]}}  # type: ignore[operator]
+    lossy = db.sweep(crossed).collect()
+    assert entries(lossy.plot.metric("rate")) == ["cubic, loss 0%", "cubic, loss 1%"]
+    assert entries(lossy.plot.metric("loss"))[0] == "cubic, rate 2mbit, buffer 0.5bdp"
 
 
 def test_an_axis_of_noise_is_not_drawn_large() -> None:

@@ -205,7 +205,9 @@ class SweepPlots:
             # Traffic alone.
             return {}
         numeric = [axis for axis in separating_axes(self._flows, self._axes) if not axis.endswith(".cc")]
-        pictures = self._over_settings(numeric) if len(numeric) > 1 else {"tradeoff": _drawn("tradeoff", self.tradeoff)}
+        along = max(numeric, key=lambda axis: self._flows[axis].n_unique(), default="")
+        others = separating_axes(self._flows, numeric, [along])
+        pictures = self._over_settings(along, others) if others else {"tradeoff": _drawn("tradeoff", self.tradeoff)}
         if self._sweep.folder is not None and len(self._firsts()) <= MAX_OVERLAID and self._has_series():
             try:
                 pictures["overview"] = _drawn("overview", self.overview)
@@ -214,14 +216,12 @@ class SweepPlots:
                 if not pictures:
                     raise
         loss = next((axis for axis in self._axes if axis.endswith("loss")), None)
-        if loss is not None and len(numeric) < 2:
+        if loss is not None and not others:
             pictures["loss-curve"] = _drawn("loss-curve", lambda: self.loss_curve(loss))
         return pictures
 
-    def _over_settings(self, axes: Sequence[str]) -> dict[str, Picture]:
-        """Goodput and delay over the setting with the most values, a panel for each value of the others."""
-        along = max(axes, key=lambda axis: self._flows[axis].n_unique())
-        others = [axis for axis in axes if axis != along]
+    def _over_settings(self, along: str, others: Sequence[str]) -> dict[str, Picture]:
+        """Goodput and delay over a setting, a panel for each value of the others."""
         try:
             return {
                 f"{y}-{setting_name(along)}-panels={','.join(map(setting_name, others))}": self.metric(

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from dumbbell.plots.axes import Scale, label_of, least_span, vertical
-from dumbbell.plots.metric import lines
+from dumbbell.plots.metric import lines, with_followers
 from dumbbell.plots.panels import columns_of, multiples, panels_of
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named
 from dumbbell.plots.timeseries import by_flow, until_the_end
@@ -117,7 +117,7 @@ def box(
                 shift = (number - (len(found) - 1) / 2) * width
                 _boxes(axes, data, shift, width, chosen[line.algorithm, line.name], number)
             axes.set_xticks(range(len(scale.values)), labels=list(scale.values))
-            axes.set_xlabel(scale.label.split(" (")[0])
+            axes.set_xlabel(with_followers(scale.label.split(" (")[0], flows, axes_, x))
             axes.grid(visible=False, axis="x")
         vertical(grid, y)
         handles = [

@@ -16,7 +16,7 @@ from dumbbell import metrics
 from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, vertical
 from dumbbell.plots.panels import Panel, columns_of, multiples, panels_of
 from dumbbell.plots.style import Look, Picture, caption, ink_on, legend, looks, named
-from dumbbell.results import separating_axes, setting_name
+from dumbbell.results import following_axes, separating_axes, setting_name
 from dumbbell.selection import OF_A_FLOW, OF_A_RUN, axis_named, over_runs, with_metric
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def lines(
 
     ``apart`` are columns that panels tell apart.
     """
-    others = [axis for axis in separating_axes(flows, axes_) if axis not in (x, *apart)]
+    others = separating_axes(flows, axes_, (x, *apart))
     wanted = [axis_named(flows, axes_, word) if word not in OF_A_FLOW else word for word in by]
     settings = list(dict.fromkeys([*(word for word in wanted if word in axes_ and word != x), *others]))
     settings = [axis for axis in settings if axis not in apart]
@@ -76,6 +76,12 @@ def lines(
     return found
 
 
+def with_followers(label: str, flows: pl.DataFrame, axes_: Sequence[str], x: str) -> str:
+    """The label of the axis of a setting, and the settings that move along with it."""
+    others = [setting_name(axis).replace("_", " ") for axis in following_axes(flows, axes_, x)]
+    return f"{label}, with {', '.join(others)}" if others else label
+
+
 def metric(
     flows: pl.DataFrame,
     axes_: Sequence[str],
@@ -103,6 +109,7 @@ def metric(
             _draw(axes, points, chosen[line.algorithm, line.name], band=scale.is_numeric)
         for axes in grid:
             scale.apply(axes)
+            axes.set_xlabel(with_followers(scale.label, flows, axes_, x))
         vertical(grid, y)
         handles = [
             Line2D([], [], marker=style.marker, **style.line(), label=name) for (_, name), style in chosen.items()
