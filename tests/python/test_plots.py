@@ -1324,9 +1324,9 @@ def test_completions_are_drawn_by_source_with_the_slowdown_of_each_size_of_enoug
     picture = transfers.completions(transfers_of(rows, [(0, "bbr"), (1, "cubic"), (2, "cubic")]))
     times, slowdowns = picture.axes
     assert entries(picture) == ["web", "bulk 1", "bulk 2"]
-    assert [len(numbers(line.get_xdata())) for line in times.get_lines()] == [39, 40, 2]
+    assert [len(numbers(line.get_xdata())) for line in times.get_lines()] == [40, 41, 3]
     last = times.get_lines()[2]
-    assert (numbers(last.get_xdata()), numbers(last.get_ydata())) == ([10, 20], [0.5, 1])
+    assert (numbers(last.get_xdata()), numbers(last.get_ydata())) == ([10, 10, 20], [0, 0.5, 1])
     assert {line.get_drawstyle() for line in times.get_lines()} == {"steps-post"}
     curves = slowdowns.get_lines()
     assert [numbers(line.get_xdata()) for line in curves] == [
@@ -1345,20 +1345,45 @@ def test_completions_are_drawn_by_source_with_the_slowdown_of_each_size_of_enoug
         "completion time (ms)", "share of transfers", "size (bytes)", "slowdown: median, and p99 (pale)",
     ]  # fmt: skip
     assert mpl.colors.to_hex(curves[0].get_color()).upper() == style.look("bbr").colour
-    assert {handle.get_marker() for handle in picture.legends[0].get_lines()[:2]} == {"o", "s"}
+    # A source that the second panel does not show has no mark of it, and the picture says why.
+    assert [handle.get_marker() for handle in picture.legends[0].get_lines()] == ["o", "s", "None"]
+    said = picture.legends[0].get_title().get_text()
+    assert said == "fewer than 20 transfers of one size, so no slowdown: bulk 2"
+
+
+def test_a_single_transfer_is_a_step_and_a_panel_without_a_line_is_left_out() -> None:
+    rows = [{"source": source, "label": f"s{source}", "fct_s": 0.1} for source in (0, 1, 1)]
+    picture = transfers.completions(transfers_of(rows, [(0, "bbr"), (1, "cubic")]))
+    (times,) = picture.axes
+    assert [numbers(line.get_ydata()) for line in times.get_lines()] == [[0, 1], [0, 0.5, 1]]
+    assert entries(picture) == ["s0", "s1"]
+    assert picture.legends[0].get_title().get_text() == ""
+    many = [{"source": 0, "label": "a", "fct_s": 0.1}] * 20
+    many += [{"source": number, "label": f"s{number}", "fct_s": 0.1} for number in range(1, 7)]
+    crowd = transfers.completions(transfers_of(many, [(number, "bbr") for number in range(7)]))
+    assert crowd.legends[0].get_title().get_text().endswith("no slowdown: s1, s2, s3, s4 and 2 more")
+
+
+def test_transfers_of_which_none_is_complete_have_no_picture() -> None:
+    document = {
+        "duration": "1s",
+        "path": {"rate": "1mbit", "rtt": "20ms"},
+        "traffic": [{"kind": "list", "cc": "cubic", "flows": [["0s", "10MB"]]}],
+    }
+    run = db.run(document)
+    assert len(run.completions) == 1
+    assert run.plot.suitable() == {}
+    with pytest.raises(ValueError, match="nothing that began in the measured interval is complete"):
+        run.plot.completions()
 
 
 def test_sizes_of_three_classes_a_decade_are_drawn_apart_at_their_geometric_mean() -> None:
-    _, axes = own_panel()
     sizes = [1000] * 10 + [2000] * 10 + [2200] * 20 + [4700] * 19
     rows = pl.DataFrame({"bytes": sizes, "slowdown": [float(number) for number in range(len(sizes))]})
-    transfers._by_size(axes, rows, {"color": "red"})
-    median, high = axes.get_lines()
-    assert numbers(median.get_xdata()) == pytest.approx([math.sqrt(2e6), 2200])
-    assert numbers(high.get_ydata()) == [metrics.quantile(np.arange(20.0) + start, 0.99) for start in (0, 20)]
-    _, empty = own_panel()
-    transfers._by_size(empty, rows.head(10), {})
-    assert list(empty.get_lines()) == []
+    means, _, high = zip(*transfers._by_size(rows), strict=True)
+    assert means == pytest.approx([math.sqrt(2e6), 2200])
+    assert list(high) == [metrics.quantile(np.arange(20.0) + start, 0.99) for start in (0, 20)]
+    assert transfers._by_size(rows.head(10)) == []
 
 
 def test_sizes_have_the_unit_that_suits_them() -> None:
@@ -1401,7 +1426,7 @@ def test_load_times_and_query_times_are_distributions_in_milliseconds() -> None:
     ):
         (axes,) = picture.axes
         assert labels(picture) == said
-        assert [numbers(line.get_xdata()) for line in axes.get_lines()] == [[100, 200], [300]]
+        assert [numbers(line.get_xdata()) for line in axes.get_lines()] == [[100, 100, 200], [300, 300]]
         assert (axes.get_xscale(), axes.get_ylim(), entries(picture)) == ("log", (0, 1), ["a", "b"])
 
 

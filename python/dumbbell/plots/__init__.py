@@ -78,9 +78,9 @@ class ResultPlots:
         """The pictures that make sense for this run, by name."""
         pictures = {
             "tradeoff": (len(self._result.flows) > 1, self.tradeoff),
-            "completions": (len(self._result.completions) > 0, self.completions),
-            "pages": (len(self._result.pages) > 0, self.page_loads),
-            "queries": (len(self._result.rounds) > 0, self.query_times),
+            "completions": (transfers.has_times(self._result.completions, "fct_s"), self.completions),
+            "pages": (transfers.has_times(self._result.pages, "plt_s"), self.page_loads),
+            "queries": (transfers.has_times(self._result.rounds, "qct_s"), self.query_times),
             "overview": (len(self._result.series) > 0, self.overview),
         }
         return {name: _drawn(name, draw) for name, (suits, draw) in pictures.items() if suits}
