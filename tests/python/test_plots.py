@@ -305,6 +305,15 @@ def test_of_settings_that_move_together_the_one_with_more_values_or_the_first_le
     assert following_axes(flows, axes, "queue") == following_axes(flows, axes, "loss") == []
 
 
+def test_an_axis_names_the_other_settings_that_move_along_with_it_once() -> None:
+    flows = pl.DataFrame(
+        {"cc": "bbr", "label": "", "a.rate": [1, 2], "b.rate": [1, 2], "a.b_c": [3, 4], "d.b_c": [3, 4]}
+    )
+    axes = ["a.rate", "b.rate", "a.b_c", "d.b_c"]
+    assert metric.with_followers("rate", flows, axes, "a.rate") == "rate, with b c"
+    assert metric.with_followers("rate", flows, ["a.rate", "b.rate"], "a.rate") == "rate"
+
+
 def test_settings_that_move_together_are_one_axis() -> None:
     rates, queues = ["2mbit", "4mbit", "8mbit"], ["0.5bdp", "1bdp", "2bdp"]
     document = {

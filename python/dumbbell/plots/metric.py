@@ -78,7 +78,8 @@ def lines(
 
 def with_followers(label: str, flows: pl.DataFrame, axes_: Sequence[str], x: str) -> str:
     """The label of the axis of a setting, and the settings that move along with it."""
-    others = [setting_name(axis).replace("_", " ") for axis in following_axes(flows, axes_, x)]
+    names = dict.fromkeys(setting_name(axis) for axis in following_axes(flows, axes_, x))
+    others = [name.replace("_", " ") for name in names if name != setting_name(x)]
     return f"{label}, with {', '.join(others)}" if others else label
 
 
