@@ -20,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
 import dumbbell as db
+from conftest import Cli
 from dumbbell import catalogue, metrics
 from dumbbell.pages import charts
 from dumbbell.plots import (
@@ -1371,6 +1372,53 @@ def test_a_single_transfer_is_a_step_and_a_panel_without_a_line_is_left_out() ->
     many += [{"source": number, "label": f"s{number}", "fct_s": 0.1} for number in range(1, 7)]
     crowd = transfers.completions(transfers_of(many, [(number, "bbr") for number in range(7)]))
     assert crowd.legends[0].get_title().get_text().endswith("no slowdown: s1, s2, s3, s4 and 2 more")
+
+
+def without_samples(**more: Any) -> dict[str, Any]:
+    path = {"rate": "5mbit", "rtt": "20ms"}
+    return {"duration": "1s", "path": path, "flows": [{"cc": "reno"}]} | more
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (without_samples(record={"series": False}), "set record.series = true in the experiment"),
+        (without_samples(record={"interval": "3s"}), "samples are 3s apart, and it takes 1s; set a shorter"),
+        (
+            without_samples(flows=[], traffic=[{"kind": "list", "cc": "reno", "flows": [["0s", "10kB"]]}]),
+            "those are of [[flows]], and this is [[traffic]] alone",
+        ),
+    ],
+)
+def test_a_run_without_samples_has_no_picture_of_them_and_says_why(document: dict[str, Any], said: str) -> None:
+    run = db.run(document)
+    for draw in (run.plot.overview, run.plot.cdf, run.plot.shares, lambda: run.plot.series("cwnd")):
+        with pytest.raises(ValueError, match="this run has no time series: " + re.escape(said)):
+            draw()
+
+
+def test_a_distribution_of_nothing_is_refused(curve: db.SweepResult) -> None:
+    with pytest.raises(ValueError, match="there is no value of completion_s"):
+        curve.plot.cdf("completion_s")
+
+
+def test_pictures_of_a_run_without_samples_are_told_to_be_left_out(dumbbell: Cli, tmp_path: Path) -> None:
+    file, out = tmp_path / "alone.toml", tmp_path / "out"
+    flow = '[[flows]]\ncc = "reno"\n'
+    text = 'duration = "1s"\nrecord.interval = "3s"\npath = { rate = "5mbit", rtt = "20ms" }\n' + flow
+    why = "no picture over time, since there is no time series: samples are 3s apart, and it takes 1s; set a shorter"
+    file.write_text(text)
+    done = dumbbell("run", file, "--plot", "--out", out)
+    assert done.status == 0
+    assert f"note: {why}" in done.err
+    done = dumbbell("plot", out)
+    assert done.status == 2
+    assert f"{out}: {why}" in done.err
+    file.write_text(text + flow)
+    assert dumbbell("run", file, "--out", out).status == 0
+    done = dumbbell("plot", out, "--format", "png")
+    assert (done.status, done.out) == (0, f"  {out / 'tradeoff.png'}\n")
+    assert f"note: {why}" in done.err
 
 
 def test_transfers_of_which_none_is_complete_have_no_picture() -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS", "STYLES", "Format", "Picture", "ResultPlots", "Style", "SweepPlots", "appearance", "chosen", "draw",
-    "write", "write_alone",
+    "left_out", "write", "write_alone",
 ]  # fmt: skip
 
 Where: TypeAlias = Mapping[str, str]
@@ -262,6 +262,14 @@ def draw(result: Result | SweepResult, folder: Path, formats: Sequence[Format] =
         OutputError: A picture cannot be written, or a file that Dumbbell has not written is in its place.
     """
     return write(result, folder, formats, result.plot.suitable())
+
+
+def left_out(result: Result | SweepResult) -> str | None:
+    """Which picture a run of flows lacks among those that suit it, and why."""
+    if isinstance(result, SweepResult) or not len(result.flows):
+        return None
+    why = timeseries.why_no_samples(result)
+    return None if why is None else f"no picture over time, since there is no time series: {why}"
 
 
 def chosen(
