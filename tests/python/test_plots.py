@@ -1628,6 +1628,20 @@ def test_labels_scales_and_limits_are_what_was_asked_for() -> None:
     assert say(one, different, labels={"x": "a"}, log="x").axes[0].get_xscale() == "log"
 
 
+def test_an_axis_of_names_is_not_logarithmic(grid: db.SweepResult) -> None:
+    flows = grid.flows.to_polars().with_columns(pl.col("path.buffer").replace({"1bdp": "64kB", "20bdp": "20ms"}))
+    where = flows.filter(pl.col("path.rtt") == "20ms")
+    drawn: list[tuple[str, Callable[[], Picture]]] = [
+        ("0.5bdp, 64kB, 20ms", lambda: metric.metric(where, grid.axes, "buffer")),
+        ("0.5bdp, 1bdp, 20bdp", lambda: grid.plot.box("buffer", where={"rtt": "20ms"})),
+        ("0.5bdp, 1bdp, 20bdp", lambda: grid.plot.heat_map("buffer", "rtt", where={"cc": "bbr"})),
+    ]
+    for names, draw in drawn:
+        said = f"--log x: {names} stand side by side as names"
+        with db.plots.appearance(log="x"), pytest.raises(ValueError, match=re.escape(said)):
+            draw()
+
+
 def test_a_logarithmic_axis_shows_no_values_of_0_or_less() -> None:
     for x, y, which in (([0, 1], [1, 2], "x"), ([1, 2], [-1, 2], "y"), ([1, 2], [0, np.nan], "y")):
         with style.picture() as figure:

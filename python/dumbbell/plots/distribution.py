@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from dumbbell.plots.axes import Scale, label_of, least_span, vertical
+from dumbbell.plots.axes import Scale, label_of, least_span, name_places, vertical
 from dumbbell.plots.metric import lines, with_followers
 from dumbbell.plots.panels import columns_of, multiples, panels_of
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named
@@ -123,7 +123,7 @@ def box(
                 data = [over_runs(own[value,], y) if (value,) in own else [] for value in scale.values]
                 shift = (number - (len(found) - 1) / 2) * width
                 _boxes(axes, data, shift, width, chosen[line.algorithm, line.name], number)
-            axes.set_xticks(range(len(scale.values)), labels=list(scale.values))
+            name_places(axes.xaxis, range(len(scale.values)), scale.values)
             axes.set_xlabel(with_followers(scale.label.split(" (")[0], flows, axes_, x))
             axes.grid(visible=False, axis="x")
         vertical(grid, y)

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dumbbell import metrics
-from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, vertical
+from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, name_places, vertical
 from dumbbell.plots.panels import Panel, columns_of, multiples, panels_of
 from dumbbell.plots.style import Look, Picture, caption, ink_on, legend, looks, named
 from dumbbell.results import following_axes, separating_axes, setting_name
@@ -186,8 +186,8 @@ def heat_map(
         for axes, cells in zip(grid, maps, strict=True):
             shades: Any = axes.imshow(cells, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high)
             axes.grid(visible=False)
-            axes.set_xticks(range(len(across.values)), labels=list(across.values))
-            axes.set_yticks(range(len(up.values)), labels=list(up.values))
+            name_places(axes.xaxis, range(len(across.values)), across.values)
+            name_places(axes.yaxis, range(len(up.values)), up.values)
             axes.set_xlabel(setting_name(x).replace("_", " "))
             axes.set_ylabel(setting_name(by).replace("_", " "))
             for (row, column), value in np.ndenumerate(cells):
