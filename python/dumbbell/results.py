@@ -399,13 +399,32 @@ def _checked(folder: Path, kind: storage.Kind, sign: str) -> Mapping[str, str | 
     return marker.files if marker else {}
 
 
-def separating_axes(flows: pl.DataFrame, axes: Sequence[str]) -> list[str]:
-    """The swept settings that tell rows of ``flows`` apart which have the same algorithm and label."""
+def separating_axes(flows: pl.DataFrame, axes: Sequence[str], fixed: Sequence[str] = ()) -> list[str]:
+    """The swept settings that tell rows apart which have the same algorithm, label and values of ``fixed``."""
     import polars as pl
 
-    present = [axis for axis in axes if axis in flows.columns]
-    counts = flows.group_by("cc", "label").agg(pl.col(axis).n_unique() for axis in present)
+    present = [axis for axis in axes if axis in flows.columns and axis not in fixed]
+    same = dict.fromkeys(["cc", "label", *(column for column in fixed if column in flows.columns)])
+    counts = flows.group_by(*same).agg(pl.col(axis).n_unique() for axis in present)
     return [axis for axis in present if counts[axis].max() != 1]
+
+
+def following_axes(flows: pl.DataFrame, axes: Sequence[str], axis: str) -> list[str]:
+    """The settings that vary and whose values that of ``axis`` tells, as within a group of ``zip``."""
+    import polars as pl
+
+    others = [other for other in axes if other in flows.columns and other != axis and flows[other].n_unique() > 1]
+    counts = flows.group_by(axis).agg(pl.col(other).n_unique() for other in others)
+    return [other for other in others if counts[other].max() == 1]
+
+
+def leading_axes(flows: pl.DataFrame, axes: Sequence[str]) -> list[str]:
+    """The settings that vary and that no other one tells: of those that move together one."""
+    leading = [axis for axis in axes if axis in flows.columns and flows[axis].n_unique() > 1]
+    for axis in leading[::-1]:
+        if any(axis in following_axes(flows, leading, other) for other in leading):
+            leading.remove(axis)
+    return leading
 
 
 def setting_name(axis: str) -> str:

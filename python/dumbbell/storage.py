@@ -229,6 +229,12 @@ def keep_file(target: Path, content: bytes) -> None:
         raise OutputError(f"{target} is not what its name says; move it, or choose another place")
 
 
+def is_altered(folder: Path, name: str) -> bool:
+    """Whether somebody has changed a file of ``folder`` since Dumbbell wrote it, so that it is theirs."""
+    left = _listed(folder).get(name)
+    return left is not None and os.path.lexists(folder / name) and not _is_as_left(folder / name, left)
+
+
 def recover(folder: Path) -> None:
     """Finishes a replacement that a killed process had begun, if there is one."""
     if _is_folder(folder / COMMITTED):

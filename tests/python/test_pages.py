@@ -112,6 +112,24 @@ def test_markdown_names_pictures_that_are_there_and_says_what_is_seen(dumbbell: 
     assert (out / "overview.png").stat().st_mtime_ns == before
 
 
+def test_the_picture_of_a_page_is_that_of_the_last_question(dumbbell: Cli, tmp_path: Path) -> None:
+    fixed = ("--candidates", "bbr,cubic", "--company", "alone", "--repeat", "2", "--duration", "3s", "-q")
+    path = ("--buffer", "1bdp,4bdp", *fixed)
+    slow, fast = ("--rate", "5mbit"), ("--rate", "20mbit", "--rtt", "80ms", "--loss", "1%")
+    out, fresh = tmp_path / "map", tmp_path / "fresh"
+    assert dumbbell("advise", *slow, *path, "-o", out).status == 0
+    (picture,) = out.glob("*.png")
+    assert dumbbell("advise", *fast, *path, "-o", fresh).status == 0
+    assert dumbbell("advise", *fast, *path, "-o", out).status == 0
+    assert picture.read_bytes() == (fresh / picture.name).read_bytes()
+    # What somebody has drawn over is theirs.
+    picture.write_bytes(b"mine")
+    done = dumbbell("advise", *slow, *path, "-o", out)
+    assert done.status != 0
+    assert f"{picture.name} was changed since it was drawn; move it" in done.err
+    assert picture.read_bytes() == b"mine"
+
+
 EXAMPLES = ("late-comer", "loss-sweep", "call", "unresponsive", "short-flows", "dctcp-switch", "web-pages", "cellular")
 
 
@@ -1036,25 +1054,20 @@ def test_distributions_of_times_are_in_percent_of_each_source() -> None:
 
 
 def test_reference_lines_of_charts_are_those_on_which_all_runs_agree() -> None:
-    def of(capacity: float | None, *base: float | None) -> Any:
-        links: list[dict[str, Any]] = [
-            {"name": "a", "utilization": 0.5, "capacity_mbps": capacity},
-            {"name": "b", "utilization": None, "capacity_mbps": 1.0},
-        ]
-        return run_of(links=links, flows=[{"base_rtt_ms": one} for one in base])
+    def of(rate: str, rtt: str) -> db.Result:
+        return db.run({"duration": "200ms", "path": {"rate": rate, "rtt": rtt}, "flows": [{"cc": "reno"}]})
 
-    run = of(12.0, 40.0, 20.0, None, 0.0)
+    run, slower = of("12mbit", "20ms"), of("10mbit", "20ms")
     assert charts._references([run], "received_mbps", changes=False) == [{"y": 12, "name": "capacity 12"}]
     assert charts._references([run], "received_mbps", changes=True) == [{"y": 12, "name": "mean capacity 12"}]
     assert charts._references([run], "srtt_ms", changes=False) == [{"y": 20, "name": "without a queue 20"}]
     assert charts._references([run], "cwnd", changes=False) == [{"y": 20, "name": "BDP 20"}]
     assert charts._references([run], "inflight", changes=False) == []
-    assert charts._references([run, of(10.0, 20.0)], "received_mbps", changes=False) == []
-    assert charts._references([run, of(10.0, 20.0)], "srtt_ms", changes=False)[0]["y"] == 20
+    assert charts._references([run, slower], "received_mbps", changes=False) == []
+    assert charts._references([run, slower], "srtt_ms", changes=False)[0]["y"] == 20
     for column in ("received_mbps", "cwnd"):
-        assert charts._references([of(None, 20.0)], column, changes=False) == []
-    for column in ("srtt_ms", "cwnd"):
-        assert charts._references([of(12.0, None)], column, changes=False) == []
+        assert charts._references([of("unlimited", "20ms")], column, changes=False) == []
+    assert charts._references([of("unlimited", "20ms")], "srtt_ms", changes=False)[0]["y"] == 20
 
 
 def test_flows_of_one_name_are_numbered_and_not_all_of_many_have_lines() -> None:

@@ -20,7 +20,9 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
 import dumbbell as db
+from conftest import Cli
 from dumbbell import catalogue, metrics
+from dumbbell.pages import charts
 from dumbbell.plots import (
     Picture,
     capacity,
@@ -36,7 +38,7 @@ from dumbbell.plots import (
 from dumbbell.plots.axes import Scale, label_of, least_span, plain_log_ticks, vertical
 from dumbbell.plots.capacity import capacity_over_time
 from dumbbell.plots.distribution import samples_of_run
-from dumbbell.results import separating_axes
+from dumbbell.results import following_axes, leading_axes, separating_axes
 
 
 def labels(picture: Picture) -> list[str]:
@@ -72,6 +74,32 @@ def test_the_overview_draws_the_samples_that_were_recorded(result: db.Result) ->
 def test_reference_lines_are_capacity_base_rtt_and_bdp(result: db.Result) -> None:
     texts = [text.get_text() for axes in result.plot.overview().axes for text in axes.texts]
     assert texts == ["capacity 10", "base 40", "BDP 33.3"]
+
+
+def test_the_bdp_of_a_link_is_that_of_the_longest_flow_that_crosses_it() -> None:
+    links = [
+        {"from": "a", "to": "b", "rate": "20mbit", "delay": "3ms"},
+        {"from": "b", "to": "c", "rate": "2mbit", "delay": "47ms"},
+    ]
+    far, near = {"cc": "cubic", "from": "a", "to": "c"}, {"cc": "reno", "from": "a", "to": "b"}
+    elsewhere = {"cc": "vegas", "from": "b", "to": "c"}
+    for flows, said in (([far, near], ("100", "167")), ([near, elsewhere], ("6", "10"))):
+        result = db.run({"duration": "3s", "links": links, "flows": flows})
+        drawn = result.plot.overview()
+        assert drawn.axes[2].get_ylabel().startswith("queue of\na-b ")
+        texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
+        assert texts == ["capacity 20", f"base {said[0]}", f"BDP {said[1]}"]
+        (over_time,) = charts.of_run(result)
+        on_page = [ref["name"] for panel in over_time["runs"][0]["panels"] for ref in panel["refs"]]
+        assert on_page == ["capacity 20", f"without a queue {said[0]}", f"BDP {said[1]}"]
+
+
+def test_the_bdp_of_a_path_is_that_of_its_own_round_trip_time(tmp_path: Path) -> None:
+    flows = [{"cc": "cubic", "rtt": "40ms"}, {"cc": "reno", "rtt": "80ms"}]
+    result = db.run({"duration": "2s", "path": {"rate": "12mbit", "rtt": "20ms"}, "flows": flows})
+    for one in (result, db.load_result(result.save(tmp_path / "out"))):
+        texts = [text.get_text() for axes in one.plot.overview().axes for text in axes.texts]
+        assert texts == ["capacity 12", "base 40", "BDP 20"]
 
 
 def test_lines_of_a_picture_differ_in_dashes_or_marker_too() -> None:
@@ -265,6 +293,51 @@ def test_settings_that_tell_rows_apart_are_those_that_vary_within_an_algorithm_a
         }
     )
     assert separating_axes(flows, ["path.loss", "queue", "absent"]) == ["path.loss"]
+    assert separating_axes(flows, ["path.loss", "queue"], ["path.loss", "cc"]) == []
+
+
+def test_of_settings_that_move_together_the_one_with_more_values_or_the_first_leads() -> None:
+    flows = pl.DataFrame(
+        {"rate": [1, 2, 3, 4] * 2, "buffer": list("abcd") * 2, "queue": list("xxyy") * 2, "loss": [0] * 4 + [1] * 4}
+    )
+    axes = ["queue", "rate", "buffer", "loss"]
+    assert leading_axes(flows, axes) == ["rate", "loss"]
+    assert following_axes(flows, axes, "rate") == ["queue", "buffer"]
+    assert following_axes(flows, axes, "queue") == following_axes(flows, axes, "loss") == []
+
+
+def test_an_axis_names_the_other_settings_that_move_along_with_it_once() -> None:
+    flows = pl.DataFrame(
+        {"cc": "bbr", "label": "", "a.rate": [1, 2], "b.rate": [1, 2], "a.b_c": [3, 4], "d.b_c": [3, 4]}
+    )
+    axes = ["a.rate", "b.rate", "a.b_c", "d.b_c"]
+    assert metric.with_followers("rate", flows, axes, "a.rate") == "rate, with b c"
+    assert metric.with_followers("rate", flows, ["a.rate", "b.rate"], "a.rate") == "rate"
+
+
+def test_settings_that_move_together_are_one_axis() -> None:
+    rates, queues = ["2mbit", "4mbit", "8mbit"], ["0.5bdp", "1bdp", "2bdp"]
+    document = {
+        "duration": "2s",
+        "path": {"rate": "2mbit", "rtt": "20ms"},
+        "flows": [{"cc": "cubic"}],
+        "sweep": {"path.rate": rates, "path.buffer": queues, "zip": [["path.rate", "path.buffer"]]},
+    }
+    sweep = db.sweep(document).collect()
+    for x, label in (("rate", "rate (Mbit/s), with buffer"), ("buffer", "buffer (BDP), with rate")):
+        axes = sweep.plot.metric(x).axes[0]
+        assert [np.asarray(line.get_xdata()).size for line in axes.get_lines()] == [3]
+        assert axes.get_xlabel() == label
+    assert entries(sweep.plot.box("rate")) == ["cubic"]
+    suitable = sweep.plot.suitable()
+    assert list(suitable) == ["tradeoff"]
+    assert len(suitable["tradeoff"].axes) == 1
+    titles = [chart["title"] for chart in charts.of_sweep(sweep) if chart["kind"] == "setting"]
+    assert titles == ["Goodput (Mbit/s) over rate", "95th percentile of RTT (ms) over rate"]
+    crossed = document | {"sweep": document["sweep"] | {"path.loss": ["0%", "1%"]}}  # type: ignore[operator]
+    lossy = db.sweep(crossed).collect()
+    assert entries(lossy.plot.metric("rate")) == ["cubic, loss 0%", "cubic, loss 1%"]
+    assert entries(lossy.plot.metric("loss"))[0] == "cubic, rate 2mbit, buffer 0.5bdp"
 
 
 def test_an_axis_of_noise_is_not_drawn_large() -> None:
@@ -305,6 +378,30 @@ def test_a_metric_over_a_setting_has_numbers_on_its_axis_and_a_band_over_seeds(g
 def test_settings_that_would_be_mixed_are_told_apart(grid: db.SweepResult) -> None:
     picture = grid.plot.metric("path.buffer", "p95_rtt_ms")
     assert entries(picture) == ["bbr, rtt 20ms", "cubic, rtt 20ms", "bbr, rtt 40ms", "cubic, rtt 40ms"]
+
+
+def test_a_flow_whose_company_is_varied_has_a_line_for_each_of_them() -> None:
+    document = {
+        "duration": "2s",
+        "path": {"rate": "5mbit", "rtt": "20ms"},
+        "flows": [{"cc": "cubic"}, {"cc": "reno", "label": "other"}],
+        "sweep": {"path.buffer": ["1bdp", "4bdp"], "flows[0].cc": ["cubic", "bbr"]},
+    }
+    sweep = db.sweep(document).collect()
+    expected = ["cubic", "other (reno), cc cubic", "bbr", "other (reno), cc bbr"]
+    assert sorted(entries(sweep.plot.metric("buffer"))) == sorted(expected)
+    assert sorted(entries(sweep.plot.box("buffer"))) == sorted(expected)
+    over_buffer = next(chart for chart in charts.of_sweep(sweep) if chart["kind"] == "setting")
+    lines = over_buffer["parts"][0]["lines"]
+    assert sorted(line["name"] for line in lines) == sorted(expected)
+    assert len({(line["colour"], *line["dash"]) for line in lines}) == 4
+    two = document | {
+        "flows": [{"cc": "cubic"}, {"cc": "reno"}, {"cc": "vegas", "label": "third"}],
+        "sweep": {"path.buffer": ["1bdp", "4bdp"], "flows[0].cc": ["cubic", "bbr"], "flows[1].cc": ["reno", "bbr2"]},
+    }
+    named = entries(db.sweep(two).collect().plot.metric("buffer", where={"label": "third"}))
+    assert named[0] == "third (vegas), flows[0].cc cubic, flows[1].cc reno"
+    assert len(set(named)) == 4
 
 
 def test_jain_is_a_metric_of_a_run() -> None:
@@ -643,13 +740,7 @@ def test_the_link_that_is_shown_is_the_one_called_bottleneck_or_else_the_busiest
     assert shown(("a", math.nan), ("b", 0.1))[0] == 1
 
 
-def test_the_base_rtt_is_the_smallest_that_is_known() -> None:
-    def base(*values: float | None) -> float | None:
-        rows = [{"base_rtt_ms": value} for value in values]
-        return timeseries._base_rtt(SimpleNamespace(flows=SimpleNamespace(rows=lambda: rows)))  # type: ignore[arg-type]
-
-    assert base(40.0, 20.0, None, math.inf, 0.0) == 20
-    assert base() is None
+def test_a_number_that_is_none_is_not_drawn() -> None:
     assert [timeseries._finite(value) for value in (1, 2.5, math.nan, "3", None)] == [1.0, 2.5, None, None, None]
 
 
@@ -1243,9 +1334,9 @@ def test_completions_are_drawn_by_source_with_the_slowdown_of_each_size_of_enoug
     picture = transfers.completions(transfers_of(rows, [(0, "bbr"), (1, "cubic"), (2, "cubic")]))
     times, slowdowns = picture.axes
     assert entries(picture) == ["web", "bulk 1", "bulk 2"]
-    assert [len(numbers(line.get_xdata())) for line in times.get_lines()] == [39, 40, 2]
+    assert [len(numbers(line.get_xdata())) for line in times.get_lines()] == [40, 41, 3]
     last = times.get_lines()[2]
-    assert (numbers(last.get_xdata()), numbers(last.get_ydata())) == ([10, 20], [0.5, 1])
+    assert (numbers(last.get_xdata()), numbers(last.get_ydata())) == ([10, 10, 20], [0, 0.5, 1])
     assert {line.get_drawstyle() for line in times.get_lines()} == {"steps-post"}
     curves = slowdowns.get_lines()
     assert [numbers(line.get_xdata()) for line in curves] == [
@@ -1264,20 +1355,92 @@ def test_completions_are_drawn_by_source_with_the_slowdown_of_each_size_of_enoug
         "completion time (ms)", "share of transfers", "size (bytes)", "slowdown: median, and p99 (pale)",
     ]  # fmt: skip
     assert mpl.colors.to_hex(curves[0].get_color()).upper() == style.look("bbr").colour
-    assert {handle.get_marker() for handle in picture.legends[0].get_lines()[:2]} == {"o", "s"}
+    # A source that the second panel does not show has no mark of it, and the picture says why.
+    assert [handle.get_marker() for handle in picture.legends[0].get_lines()] == ["o", "s", "None"]
+    said = picture.legends[0].get_title().get_text()
+    assert said == "fewer than 20 transfers of one size, so no slowdown: bulk 2"
+
+
+def test_a_single_transfer_is_a_step_and_a_panel_without_a_line_is_left_out() -> None:
+    rows = [{"source": source, "label": f"s{source}", "fct_s": 0.1} for source in (0, 1, 1)]
+    picture = transfers.completions(transfers_of(rows, [(0, "bbr"), (1, "cubic")]))
+    (times,) = picture.axes
+    assert [numbers(line.get_ydata()) for line in times.get_lines()] == [[0, 1], [0, 0.5, 1]]
+    assert entries(picture) == ["s0", "s1"]
+    assert picture.legends[0].get_title().get_text() == ""
+    many = [{"source": 0, "label": "a", "fct_s": 0.1}] * 20
+    many += [{"source": number, "label": f"s{number}", "fct_s": 0.1} for number in range(1, 7)]
+    crowd = transfers.completions(transfers_of(many, [(number, "bbr") for number in range(7)]))
+    assert crowd.legends[0].get_title().get_text().endswith("no slowdown: s1, s2, s3, s4 and 2 more")
+
+
+def without_samples(**more: Any) -> dict[str, Any]:
+    path = {"rate": "5mbit", "rtt": "20ms"}
+    return {"duration": "1s", "path": path, "flows": [{"cc": "reno"}]} | more
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (without_samples(record={"series": False}), "set record.series = true in the experiment"),
+        (without_samples(record={"interval": "3s"}), "samples are 3s apart, and it takes 1s; set a shorter"),
+        (
+            without_samples(flows=[], traffic=[{"kind": "list", "cc": "reno", "flows": [["0s", "10kB"]]}]),
+            "those are of [[flows]], and this is [[traffic]] alone",
+        ),
+    ],
+)
+def test_a_run_without_samples_has_no_picture_of_them_and_says_why(document: dict[str, Any], said: str) -> None:
+    run = db.run(document)
+    for draw in (run.plot.overview, run.plot.cdf, run.plot.shares, lambda: run.plot.series("cwnd")):
+        with pytest.raises(ValueError, match="this run has no time series: " + re.escape(said)):
+            draw()
+
+
+def test_a_distribution_of_nothing_is_refused(curve: db.SweepResult) -> None:
+    with pytest.raises(ValueError, match="there is no value of completion_s"):
+        curve.plot.cdf("completion_s")
+
+
+def test_pictures_of_a_run_without_samples_are_told_to_be_left_out(dumbbell: Cli, tmp_path: Path) -> None:
+    file, out = tmp_path / "alone.toml", tmp_path / "out"
+    flow = '[[flows]]\ncc = "reno"\n'
+    text = 'duration = "1s"\nrecord.interval = "3s"\npath = { rate = "5mbit", rtt = "20ms" }\n' + flow
+    why = "no picture over time, since there is no time series: samples are 3s apart, and it takes 1s; set a shorter"
+    file.write_text(text)
+    done = dumbbell("run", file, "--plot", "--out", out)
+    assert done.status == 0
+    assert f"note: {why}" in done.err
+    done = dumbbell("plot", out)
+    assert done.status == 2
+    assert f"{out}: {why}" in done.err
+    file.write_text(text + flow)
+    assert dumbbell("run", file, "--out", out).status == 0
+    done = dumbbell("plot", out, "--format", "png")
+    assert (done.status, done.out) == (0, f"  {out / 'tradeoff.png'}\n")
+    assert f"note: {why}" in done.err
+
+
+def test_transfers_of_which_none_is_complete_have_no_picture() -> None:
+    document = {
+        "duration": "1s",
+        "path": {"rate": "1mbit", "rtt": "20ms"},
+        "traffic": [{"kind": "list", "cc": "cubic", "flows": [["0s", "10MB"]]}],
+    }
+    run = db.run(document)
+    assert len(run.completions) == 1
+    assert run.plot.suitable() == {}
+    with pytest.raises(ValueError, match="nothing that began in the measured interval is complete"):
+        run.plot.completions()
 
 
 def test_sizes_of_three_classes_a_decade_are_drawn_apart_at_their_geometric_mean() -> None:
-    _, axes = own_panel()
     sizes = [1000] * 10 + [2000] * 10 + [2200] * 20 + [4700] * 19
     rows = pl.DataFrame({"bytes": sizes, "slowdown": [float(number) for number in range(len(sizes))]})
-    transfers._by_size(axes, rows, {"color": "red"})
-    median, high = axes.get_lines()
-    assert numbers(median.get_xdata()) == pytest.approx([math.sqrt(2e6), 2200])
-    assert numbers(high.get_ydata()) == [metrics.quantile(np.arange(20.0) + start, 0.99) for start in (0, 20)]
-    _, empty = own_panel()
-    transfers._by_size(empty, rows.head(10), {})
-    assert list(empty.get_lines()) == []
+    means, _, high = zip(*transfers._by_size(rows), strict=True)
+    assert means == pytest.approx([math.sqrt(2e6), 2200])
+    assert list(high) == [metrics.quantile(np.arange(20.0) + start, 0.99) for start in (0, 20)]
+    assert transfers._by_size(rows.head(10)) == []
 
 
 def test_sizes_have_the_unit_that_suits_them() -> None:
@@ -1320,7 +1483,7 @@ def test_load_times_and_query_times_are_distributions_in_milliseconds() -> None:
     ):
         (axes,) = picture.axes
         assert labels(picture) == said
-        assert [numbers(line.get_xdata()) for line in axes.get_lines()] == [[100, 200], [300]]
+        assert [numbers(line.get_xdata()) for line in axes.get_lines()] == [[100, 100, 200], [300, 300]]
         assert (axes.get_xscale(), axes.get_ylim(), entries(picture)) == ("log", (0, 1), ["a", "b"])
 
 
@@ -1463,6 +1626,20 @@ def test_labels_scales_and_limits_are_what_was_asked_for() -> None:
         with pytest.raises(ValueError, match=re.escape(said)):
             say(one, different, **asked)
     assert say(one, different, labels={"x": "a"}, log="x").axes[0].get_xscale() == "log"
+
+
+def test_an_axis_of_names_is_not_logarithmic(grid: db.SweepResult) -> None:
+    flows = grid.flows.to_polars().with_columns(pl.col("path.buffer").replace({"1bdp": "64kB", "20bdp": "20ms"}))
+    where = flows.filter(pl.col("path.rtt") == "20ms")
+    drawn: list[tuple[str, Callable[[], Picture]]] = [
+        ("0.5bdp, 64kB, 20ms", lambda: metric.metric(where, grid.axes, "buffer")),
+        ("0.5bdp, 1bdp, 20bdp", lambda: grid.plot.box("buffer", where={"rtt": "20ms"})),
+        ("0.5bdp, 1bdp, 20bdp", lambda: grid.plot.heat_map("buffer", "rtt", where={"cc": "bbr"})),
+    ]
+    for names, draw in drawn:
+        said = f"--log x: {names} stand side by side as names"
+        with db.plots.appearance(log="x"), pytest.raises(ValueError, match=re.escape(said)):
+            draw()
 
 
 def test_a_logarithmic_axis_shows_no_values_of_0_or_less() -> None:

@@ -217,6 +217,12 @@ impl Point {
         Some(rate.to_string())
     }
 
+    /// The round-trip time in ms with which the bandwidth-delay product of a link is counted; `None` where nothing
+    /// crosses it.
+    fn bdp_rtt_ms(&self, link: usize) -> Option<f64> {
+        self.inner.scenario().bdp_rtt(link).map(|rtt| rtt.as_secs_f64() * 1e3)
+    }
+
     /// Simulates the point with the interpreter lock released. `max_memory` are the bytes that it may take; `series` is
     /// called with tables of flows and of links when there are many samples, and takes them away. The flows are dealt
     /// out to `threads`, where [that can be done](Self::why_one_thread). A `plain` run carries packets one by one.

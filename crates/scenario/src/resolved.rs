@@ -34,6 +34,27 @@ pub struct Scenario {
     pub traffic: Vec<Traffic>,
 }
 
+impl Scenario {
+    /// The round-trip time with which the bandwidth-delay product of a link is counted: that of `[path]`, elsewhere the
+    /// longest base one among what crosses the link; `None` if nothing does.
+    pub fn bdp_rtt(&self, link: usize) -> Option<Duration> {
+        self.path_rtt().or_else(|| {
+            let senders = self.flows.iter().chain(self.traffic.iter().flat_map(|traffic| &traffic.senders));
+            let crossing = senders.filter(|flow| flow.forward.contains(&link) || flow.reverse.contains(&link));
+            crossing.map(|flow| flow.base_rtt).max()
+        })
+    }
+
+    /// The round-trip time of `[path]`, which the resolved form writes as the first two of its links.
+    fn path_rtt(&self) -> Option<Duration> {
+        let [there, back, ..] = self.links.as_slice() else { return None };
+        let is_path = there.config.name == "bottleneck"
+            && back.config.name == "bottleneck-reverse"
+            && self.nodes.starts_with(&["left".to_owned(), "right".to_owned()]);
+        is_path.then(|| there.config.delay.base + back.config.delay.base)
+    }
+}
+
 /// What to record besides the summary tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {

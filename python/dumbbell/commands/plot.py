@@ -12,7 +12,7 @@ import typer
 
 from dumbbell import extras, storage
 from dumbbell.commands import completion, options
-from dumbbell.console import examples, fail, print_paths
+from dumbbell.console import examples, fail, note, print_paths
 
 if TYPE_CHECKING:
     from dumbbell.plots import Format, Picture
@@ -137,7 +137,7 @@ def plot(
         if of_flent:
             paths = _overlay(places, kinds, series, out)
         else:
-            paths = _draw(places[0], wanted, kinds, series, look.name, out)
+            paths = _draw(places[0], wanted, kinds, series, look.name, out, quiet=quiet)
     if not quiet:
         print_paths(paths)
 
@@ -229,7 +229,14 @@ def _formats(text: str | None, out: Path | None) -> list[Format]:
 
 
 def _draw(
-    folder: Path, wanted: Wanted, formats: list[Format], series: list[str] | None, look: str, out: Path | None
+    folder: Path,
+    wanted: Wanted,
+    formats: list[Format],
+    series: list[str] | None,
+    look: str,
+    out: Path | None,
+    *,
+    quiet: bool,
 ) -> list[Path]:
     """Draws pictures of the result in a directory into it, or into another place, and returns their paths."""
     from dumbbell import plots
@@ -239,6 +246,11 @@ def _draw(
     try:
         pictures = _pictures(result, wanted)
         drawn = plots.chosen(result, pictures, series or [])
+        lacking = plots.left_out(result) if pictures is None else None
+        if not drawn:
+            raise ValueError(lacking or "no picture suits what is here")
+        if lacking is not None and not quiet:
+            note(lacking)
         named = {f"{name}{look}": picture for name, picture in drawn.items()}
         return plots.write(result, folder, formats, named) if out is None else _write(named, formats, out)
     except ValueError as error:

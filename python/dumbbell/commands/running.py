@@ -58,6 +58,8 @@ def run_one(name: str | None, loaded: _core.Experiment, limits: Limits, output: 
         paths = plots.draw(result, out)
         if not output.as_json and not output.quiet:
             print_paths(paths)
+        if not output.quiet and (text := plots.left_out(result)) is not None:
+            note(text)
     return printed
 
 

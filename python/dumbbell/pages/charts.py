@@ -18,12 +18,12 @@ import numpy as np
 from dumbbell.inference import FloatArray, mean_interval
 from dumbbell.pages.limits import busiest_link
 from dumbbell.plots.axes import Scale, label_of
-from dumbbell.plots.capacity import capacity_over_time
-from dumbbell.plots.metric import lines
+from dumbbell.plots.capacity import base_rtt_and_bdp, capacity_over_time
+from dumbbell.plots.metric import lines, with_followers
 from dumbbell.plots.style import Look, looks, named, numbered
 from dumbbell.plots.timeseries import by_flow, until_the_end
 from dumbbell.printable import one_line
-from dumbbell.results import separating_axes, setting_name, setting_text
+from dumbbell.results import following_axes, leading_axes, separating_axes, setting_name, setting_text
 from dumbbell.selection import over_runs
 
 if TYPE_CHECKING:
@@ -319,15 +319,14 @@ def _references(results: Sequence[Result], column: str, *, changes: bool) -> lis
 
 
 def _reference(result: Result, column: str) -> tuple[float, str] | None:
-    capacity = busiest_link(result).get("capacity_mbps")
-    base = min((row["base_rtt_ms"] for row in result.flows.rows() if row["base_rtt_ms"]), default=None)
-    if column == "received_mbps" and capacity:
-        return capacity, "capacity"
-    if column == "srtt_ms" and base:
-        return base, "without a queue"
-    if column == "cwnd" and capacity and base:
-        return capacity * base * 1e3 / 8 / 1500, "BDP"
-    return None
+    link = busiest_link(result)
+    capacity = link.get("capacity_mbps")
+    base, bdp = base_rtt_and_bdp(result, link)
+    values = {
+        "received_mbps": (capacity, "capacity"), "srtt_ms": (base, "without a queue"), "cwnd": (bdp, "BDP"),
+    }  # fmt: skip
+    value, name = values.get(column, (None, ""))
+    return (value, name) if value else None
 
 
 # --- over settings ---------------------------------------------------------------------------------------------------
@@ -337,8 +336,9 @@ def _metrics(flows: pl.DataFrame, axes: Sequence[str]) -> Iterator[Json]:
     """Goodput and delay over each swept setting that is no algorithm, for each value of the others."""
     settings = [axis for axis in axes if axis in flows.columns and flows[axis].n_unique() > 1]
     settings = [axis for axis in settings if not axis.endswith(".cc")]
-    for axis in settings:
-        others = [other for other in settings if other != axis]
+    for axis in leading_axes(flows, settings):
+        followers = following_axes(flows, settings, axis)
+        others = [other for other in settings if other not in (axis, *followers)]
         scale = Scale.of(axis, [str(value) for value in flows[axis].drop_nulls().to_list()])
         places = _places(scale)
         for column in ("goodput_mbps", "p95_rtt_ms"):
@@ -352,7 +352,7 @@ def _metrics(flows: pl.DataFrame, axes: Sequence[str]) -> Iterator[Json]:
                     "kind": "setting",
                     "title": f"{_capital(label_of(column))} over {setting_name(axis)}",
                     "x": {
-                        "label": one_line(setting_name(axis).replace("_", " ")),
+                        "label": one_line(with_followers(setting_name(axis).replace("_", " "), flows, settings, axis)),
                         "ticks": [[places[p], one_line(v)] for p, v in zip(scale.places, scale.values, strict=True)],
                     },
                     "parts": parts,

@@ -22,7 +22,7 @@ from dumbbell.pages import limits as limiting
 from dumbbell.pages.advice import advice, sentences
 from dumbbell.pages.limits import Limit, limits
 from dumbbell.printable import file_name
-from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, setting_text
+from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, leading_axes, setting_text
 from dumbbell.terminal import Grid
 from dumbbell.why import marks
 from dumbbell.why import words as reasons
@@ -271,10 +271,11 @@ def _suitable(result: Result | SweepResult) -> tuple[dict[str, Picture], list[st
 def _pictures(sweep: SweepResult) -> tuple[dict[str, Picture], list[str]]:
     """Those that suit the sweep, and the goodput and delay over its setting where they are not among these."""
     pictures, missing = _suitable(sweep)
-    numeric = [axis for axis in sweep.axes if not axis.endswith((".cc", "loss")) and len(_distinct(sweep, axis)) > 1]
     if any("-panels=" in name for name in pictures) or not len(sweep.flows):
         return pictures, missing
-    for axis in numeric:
+    for axis in leading_axes(sweep.flows.to_polars(), [axis for axis in sweep.axes if not axis.endswith(".cc")]):
+        if axis.endswith("loss"):
+            continue
         try:
             pictures[f"goodput over {axis}"] = sweep.plot.metric(axis, "goodput_mbps")
             pictures[f"95th percentile of RTT over {axis}"] = sweep.plot.metric(axis, "p95_rtt_ms")

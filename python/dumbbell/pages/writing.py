@@ -38,23 +38,32 @@ def template(name: str) -> Template:
 def write(content: Content, folder: Path, kind: storage.Kind, formats: Sequence[Format] = FORMATS) -> list[Path]:
     """Writes the page into the folder of a result, whose marker then lists it; returns the paths.
 
-    Markdown has its pictures beside it: those that `dumbbell plot` has drawn there already, and the others, which are
-    drawn.
+    Markdown has its pictures beside it. Those that are there and show the same, as `dumbbell plot` draws them, stay as
+    they are; of another question, or another version, they are replaced.
 
     Raises:
         OutputError: It cannot be written, or somebody else's file is in its place.
     """
+    pictures = content.pictures if "md" in formats else {}
+    # Before the page, whose small images are laid out anew.
+    drawn = {file_of(name): picture.encoded("png") for name, picture in pictures.items()}
     texts = {f"{NAME}.{chosen}": render(content, chosen) for chosen in formats}
-    pictures = {file_of(name): picture for name, picture in content.pictures.items()} if "md" in formats else {}
-    marker = storage.read_marker(folder)
-    present = {name for name in (marker.files if marker else {}) if (folder / name).exists()}
-    missing = {name: picture for name, picture in pictures.items() if name not in present}
-    with storage.adding(folder, kind, [*texts, *missing]):
-        for name, picture in missing.items():
-            storage.write_file(folder / name, picture.encoded("png"))
+    new = {name: png for name, png in drawn.items() if not _holds(folder / name, png)}
+    for name in new:
+        if storage.is_altered(folder, name):
+            raise storage.OutputError(
+                f"{folder / name} was changed since it was drawn; move it, so that the page can have its picture there"
+            )
+    with storage.adding(folder, kind, [*texts, *new]):
+        for name, png in new.items():
+            storage.write_file(folder / name, png)
         for name, text in texts.items():
             storage.write_file(folder / name, text.encode())
-    return [folder / name for name in (*texts, *missing)]
+    return [folder / name for name in (*texts, *new)]
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content
 
 
 @dataclass(frozen=True)

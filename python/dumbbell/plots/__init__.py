@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS", "STYLES", "Format", "Picture", "ResultPlots", "Style", "SweepPlots", "appearance", "chosen", "draw",
-    "write", "write_alone",
+    "left_out", "write", "write_alone",
 ]  # fmt: skip
 
 Where: TypeAlias = Mapping[str, str]
@@ -78,9 +78,9 @@ class ResultPlots:
         """The pictures that make sense for this run, by name."""
         pictures = {
             "tradeoff": (len(self._result.flows) > 1, self.tradeoff),
-            "completions": (len(self._result.completions) > 0, self.completions),
-            "pages": (len(self._result.pages) > 0, self.page_loads),
-            "queries": (len(self._result.rounds) > 0, self.query_times),
+            "completions": (transfers.has_times(self._result.completions, "fct_s"), self.completions),
+            "pages": (transfers.has_times(self._result.pages, "plt_s"), self.page_loads),
+            "queries": (transfers.has_times(self._result.rounds, "qct_s"), self.query_times),
             "overview": (len(self._result.series) > 0, self.overview),
         }
         return {name: _drawn(name, draw) for name, (suits, draw) in pictures.items() if suits}
@@ -205,7 +205,9 @@ class SweepPlots:
             # Traffic alone.
             return {}
         numeric = [axis for axis in separating_axes(self._flows, self._axes) if not axis.endswith(".cc")]
-        pictures = self._over_settings(numeric) if len(numeric) > 1 else {"tradeoff": _drawn("tradeoff", self.tradeoff)}
+        along = max(numeric, key=lambda axis: self._flows[axis].n_unique(), default="")
+        others = separating_axes(self._flows, numeric, [along])
+        pictures = self._over_settings(along, others) if others else {"tradeoff": _drawn("tradeoff", self.tradeoff)}
         if self._sweep.folder is not None and len(self._firsts()) <= MAX_OVERLAID and self._has_series():
             try:
                 pictures["overview"] = _drawn("overview", self.overview)
@@ -214,14 +216,12 @@ class SweepPlots:
                 if not pictures:
                     raise
         loss = next((axis for axis in self._axes if axis.endswith("loss")), None)
-        if loss is not None and len(numeric) < 2:
+        if loss is not None and not others:
             pictures["loss-curve"] = _drawn("loss-curve", lambda: self.loss_curve(loss))
         return pictures
 
-    def _over_settings(self, axes: Sequence[str]) -> dict[str, Picture]:
-        """Goodput and delay over the setting with the most values, a panel for each value of the others."""
-        along = max(axes, key=lambda axis: self._flows[axis].n_unique())
-        others = [axis for axis in axes if axis != along]
+    def _over_settings(self, along: str, others: Sequence[str]) -> dict[str, Picture]:
+        """Goodput and delay over a setting, a panel for each value of the others."""
         try:
             return {
                 f"{y}-{setting_name(along)}-panels={','.join(map(setting_name, others))}": self.metric(
@@ -262,6 +262,14 @@ def draw(result: Result | SweepResult, folder: Path, formats: Sequence[Format] =
         OutputError: A picture cannot be written, or a file that Dumbbell has not written is in its place.
     """
     return write(result, folder, formats, result.plot.suitable())
+
+
+def left_out(result: Result | SweepResult) -> str | None:
+    """Which picture a run of flows lacks among those that suit it, and why."""
+    if isinstance(result, SweepResult) or not len(result.flows):
+        return None
+    why = timeseries.why_no_samples(result)
+    return None if why is None else f"no picture over time, since there is no time series: {why}"
 
 
 def chosen(

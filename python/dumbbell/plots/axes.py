@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.axis import Axis
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from dumbbell import _core
 from dumbbell.results import setting_name
@@ -105,7 +106,7 @@ class Scale:
         """Sets up the horizontal axis: its ticks are the values."""
         axes.set_xlabel(self.label)
         if not self.is_numeric:
-            axes.set_xticks(list(self.places), labels=list(self.values))
+            name_places(axes.xaxis, self.places, self.values)
             axes.margins(x=0.15)
             return
         positive = [place for place in self.places if place > 0]
@@ -117,6 +118,12 @@ class Scale:
         axes.xaxis.set_major_locator(FixedLocator(list(self.places)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def name_places(axis: Axis, places: Sequence[float], names: Sequence[str]) -> None:
+    """Gives an axis names side by side: a fixed formatter says that it has no numbers."""
+    axis.set_ticks(list(places))
+    axis.set_major_formatter(FixedFormatter(list(names)))
 
 
 def vertical(panels: Axes | Sequence[Axes], column: str) -> None:

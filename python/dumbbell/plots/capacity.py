@@ -1,14 +1,29 @@
-"""The rate of a link that changes, over time."""
+"""What rates, round-trip times and windows are held against: the rate of a link over time, its base RTT, its BDP."""
 
 from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from dumbbell.metrics import FloatArray, trace_capacity_bits
+from dumbbell.packets import PACKET_BITS
 from dumbbell.results import Result, experiment_of
+
+
+def base_rtt_and_bdp(result: Result, link: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The round-trip time without a queue (ms) and the bandwidth-delay product (packets), of a row of ``links``."""
+    rtt = experiment_of(result).points[0].bdp_rtt_ms(link.get("link", 0))
+    if not rtt:
+        return None, None
+    capacity = link.get("capacity_mbps")
+    bdp = capacity * rtt * 1e3 / PACKET_BITS if capacity and np.isfinite(capacity) else None
+    # Each flow of `[path]` may be longer than the path, whose product is counted without that.
+    known = [own for row in result.flows.rows() if (own := row.get("base_rtt_ms")) and np.isfinite(own)]
+    return max(rtt, min(known, default=rtt)), bdp
 
 
 def capacity_over_time(result: Result, link: int, points: int) -> tuple[FloatArray, FloatArray] | None:

@@ -11,11 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from dumbbell.plots.axes import Scale, label_of, least_span, vertical
-from dumbbell.plots.metric import lines
+from dumbbell.plots.axes import Scale, label_of, least_span, name_places, vertical
+from dumbbell.plots.metric import lines, with_followers
 from dumbbell.plots.panels import columns_of, multiples, panels_of
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named
-from dumbbell.plots.timeseries import by_flow, until_the_end
+from dumbbell.plots.timeseries import by_flow, check_samples, until_the_end
 from dumbbell.selection import OF_A_FLOW, axis_named, over_runs, with_metric
 
 if TYPE_CHECKING:
@@ -37,8 +37,14 @@ def cdf(samples: Samples, y: str, ax: Axes | None = None) -> Picture:
 
 
 def cdfs(parts: Sequence[tuple[str, Samples]], y: str, ax: Axes | None = None) -> Picture:
-    """Such a picture with several panels, each with its title."""
+    """Such a picture with several panels, each with its title.
+
+    Raises:
+        ValueError: There is nothing to draw.
+    """
     chosen = looks([kind for _, samples in parts for kind in samples])
+    if not any(len(values) for _, samples in parts for values in samples.values()):
+        raise ValueError(f"there is no value of {y}")
     with multiples([title for title, _ in parts], ax, 5.6, 3.8) as (figure, grid):
         for axes, (_, samples) in zip(grid, parts, strict=True):
             for kind, values in samples.items():
@@ -64,6 +70,7 @@ def samples_of_run(result: Result, column: str) -> dict[tuple[str, str], list[fl
     Raises:
         ValueError: There is no such column, or no time series.
     """
+    check_samples(result)
     schema = result.series.lazy().collect_schema()
     if column not in schema or not schema[column].is_numeric():
         numbers = [name for name, kind in schema.items() if kind.is_numeric() and name not in ("t_s", "flow")]
@@ -116,8 +123,8 @@ def box(
                 data = [over_runs(own[value,], y) if (value,) in own else [] for value in scale.values]
                 shift = (number - (len(found) - 1) / 2) * width
                 _boxes(axes, data, shift, width, chosen[line.algorithm, line.name], number)
-            axes.set_xticks(range(len(scale.values)), labels=list(scale.values))
-            axes.set_xlabel(scale.label.split(" (")[0])
+            name_places(axes.xaxis, range(len(scale.values)), scale.values)
+            axes.set_xlabel(with_followers(scale.label.split(" (")[0], flows, axes_, x))
             axes.grid(visible=False, axis="x")
         vertical(grid, y)
         handles = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dumbbell import metrics
-from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, vertical
+from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, name_places, vertical
 from dumbbell.plots.panels import Panel, columns_of, multiples, panels_of
 from dumbbell.plots.style import Look, Picture, caption, ink_on, legend, looks, named
-from dumbbell.results import separating_axes, setting_name
+from dumbbell.results import following_axes, separating_axes, setting_name
 from dumbbell.selection import OF_A_FLOW, OF_A_RUN, axis_named, over_runs, with_metric
 
 if TYPE_CHECKING:
@@ -40,20 +42,29 @@ def lines(
 
     ``apart`` are columns that panels tell apart.
     """
-    others = [axis for axis in separating_axes(flows, axes_) if axis not in (x, *apart)]
+    others = separating_axes(flows, axes_, (x, *apart))
     wanted = [axis_named(flows, axes_, word) if word not in OF_A_FLOW else word for word in by]
     settings = list(dict.fromkeys([*(word for word in wanted if word in axes_ and word != x), *others]))
     settings = [axis for axis in settings if axis not in apart]
     several = not wanted or flows["label"].n_unique() > flows["cc"].n_unique()
     with_label = "label" in wanted or (several and "label" not in apart)
     keys = ["cc", *(["label"] if with_label else []), *settings]
+    parts = flows.partition_by(*keys, as_dict=True, maintain_order=True)
+    first = len(keys) - len(settings)
+    last = Counter(map(setting_name, settings))
+    values: defaultdict[tuple[Any, int], set[Any]] = defaultdict(set)
+    for key, place in itertools.product(parts, range(first, len(keys))):
+        values[key[:first], place].add(key[place])
     found = []
-    for key, rows in flows.partition_by(*keys, as_dict=True, maintain_order=True).items():
+    for key, rows in parts.items():
         algorithm = str(key[0])
         name = named(algorithm, str(key[1])) if with_label else algorithm
-        values = key[len(keys) - len(settings) :]
-        words = [f"{setting_name(axis)} {value}" for axis, value in zip(settings, values, strict=True)]
-        words = [word for word in words if not word.startswith("cc ")]
+        words = [
+            f"{setting_name(axis) if last[setting_name(axis)] == 1 else axis} {key[place]}"
+            for place, axis in enumerate(settings, first)
+            # The name says the algorithm of the line's own flow, not that of another one.
+            if setting_name(axis) != "cc" or len(values[key[:first], place]) > 1
+        ]
         found.append(Line(algorithm, caption(", ".join([name, *words])), rows))
     if len(found) > MAX_LINES:
         varied = settings or ["label"]
@@ -63,6 +74,13 @@ def lines(
             "--where NAME=VALUE"
         )
     return found
+
+
+def with_followers(label: str, flows: pl.DataFrame, axes_: Sequence[str], x: str) -> str:
+    """The label of the axis of a setting, and the settings that move along with it."""
+    names = dict.fromkeys(setting_name(axis) for axis in following_axes(flows, axes_, x))
+    others = [name.replace("_", " ") for name in names if name != setting_name(x)]
+    return f"{label}, with {', '.join(others)}" if others else label
 
 
 def metric(
@@ -92,6 +110,7 @@ def metric(
             _draw(axes, points, chosen[line.algorithm, line.name], band=scale.is_numeric)
         for axes in grid:
             scale.apply(axes)
+            axes.set_xlabel(with_followers(scale.label, flows, axes_, x))
         vertical(grid, y)
         handles = [
             Line2D([], [], marker=style.marker, **style.line(), label=name) for (_, name), style in chosen.items()
@@ -167,8 +186,8 @@ def heat_map(
         for axes, cells in zip(grid, maps, strict=True):
             shades: Any = axes.imshow(cells, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high)
             axes.grid(visible=False)
-            axes.set_xticks(range(len(across.values)), labels=list(across.values))
-            axes.set_yticks(range(len(up.values)), labels=list(up.values))
+            name_places(axes.xaxis, range(len(across.values)), across.values)
+            name_places(axes.yaxis, range(len(up.values)), up.values)
             axes.set_xlabel(setting_name(x).replace("_", " "))
             axes.set_ylabel(setting_name(by).replace("_", " "))
             for (row, column), value in np.ndenumerate(cells):

@@ -28,6 +28,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.ticker import FixedFormatter
 
 from dumbbell.plots.fit import LEAST_LETTERS, NAME, fit
 from dumbbell.printable import one_line
@@ -483,6 +484,13 @@ def _one_quantity(panels: Sequence[Axes], which: str, option: str) -> None:
 
 
 def _logarithmic(axes: Axes, which: str) -> None:
+    formatter = getattr(axes, f"{which}axis").get_major_formatter()
+    if isinstance(formatter, FixedFormatter):
+        names = ", ".join(formatter.seq)
+        raise ValueError(
+            f"--log {which}: {names} stand side by side as names; an axis that can be logarithmic is that of a line "
+            "over numbers of one unit"
+        )
     if any(np.nanmin(values, initial=np.inf) <= 0 for line in axes.lines if (values := _values(line, which)).size):
         raise ValueError(f"--log {which}: there are values of 0 or less, which a logarithmic axis cannot show")
     getattr(axes, f"set_{which}scale")("log")

@@ -42,9 +42,9 @@ def tradeoff(
     have panels of their own.
     """
     apart = columns_of(flows, axes_, panels)
-    varying = [axis for axis in separating_axes(flows, axes_) if axis not in apart]
+    varying = separating_axes(flows, axes_, apart)
     along = max(varying, key=lambda axis: flows[axis].n_unique()) if varying else None
-    others = [axis for axis in varying if axis != along]
+    others = [] if along is None else separating_axes(flows, axes_, [*apart, along])
     if ax is None:
         apart, others = [*apart, *others], []
     kinds = [(str(cc), str(label)) for cc, label in flows.select("cc", "label").unique(maintain_order=True).rows()]

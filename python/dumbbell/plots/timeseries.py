@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from dumbbell import _core
 from dumbbell.inference import FloatArray
 from dumbbell.plots.axes import label_of, vertical
-from dumbbell.plots.capacity import capacity_over_time
+from dumbbell.plots.capacity import base_rtt_and_bdp, capacity_over_time
 from dumbbell.plots.fit import REFERENCE
 from dumbbell.plots.limits import band
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, fitted, ink, legend, looks, named, one_panel, small
@@ -111,14 +113,13 @@ def _draw_overview(panels: Sequence[Axes], results: Sequence[Result], lines: lis
         varies = max(float(np.nanmax(line.get_ydata(), initial=0)) for line in rate.get_lines()) > 1.05 * capacity
         _reference(rate, capacity, f"mean capacity\n{capacity:.3g}" if varies else f"capacity {capacity:.3g}")
     _draw(rtt, lines, "srtt_ms")
-    base_rtt = _base_rtt(results[0])
+    base_rtt, bdp = base_rtt_and_bdp(results[0], link)
     if base_rtt is not None:
         _reference(rtt, base_rtt, f"base {base_rtt:.3g}")
     _draw_queue(queue, results, lines)
     _draw(window, lines, "cwnd")
     _draw(window, lines, "inflight", faint=True)
-    if capacity is not None and base_rtt is not None:
-        bdp = capacity * base_rtt * 1e3 / 8 / 1500
+    if bdp is not None:
         _reference(window, bdp, f"BDP {bdp:.3g}")
         window.set_ylim(top=min(window.get_ylim()[1], _window_ceiling(lines, bdp)))
     for axes, label in (
@@ -220,7 +221,13 @@ def _check_column(result: Result, column: str) -> None:
 
 
 def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[str], *perhaps: str) -> list[_Line]:
-    """A line a flow, with these columns, and those of ``perhaps`` that its results have."""
+    """A line a flow, with these columns, and those of ``perhaps`` that its results have.
+
+    Raises:
+        ValueError: A run has no samples.
+    """
+    for result in results:
+        check_samples(result)
     flows_of = [
         [
             (cc, caption(", ".join(filter(None, (named(cc, label), name)))))
@@ -231,12 +238,30 @@ def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[st
     chosen = looks([flow for flows in flows_of for flow in flows])
     lines = []
     for result, flows in zip(results, flows_of, strict=True):
-        if not len(result.series):
-            raise ValueError("this run recorded no time series; set record.series = true in the experiment")
         there = [column for column in perhaps if column in result.series.columns]
         parts = by_flow(result, ("t_s", *columns, *there))
         lines += [_Line(*kind, chosen[kind], until_the_end(part)) for kind, part in zip(flows, parts, strict=True)]
     return lines
+
+
+def check_samples(result: Result) -> None:
+    """Refuses a run without time series."""
+    if (why := why_no_samples(result)) is not None:
+        raise ValueError(f"this run has no time series: {why}")
+
+
+def why_no_samples(result: Result) -> str | None:
+    """Why a run has no time series, and what to do about it; ``None`` for one that has."""
+    if len(result.series):
+        return None
+    experiment = json.loads(_core.toml_as_json(result.scenario_toml))
+    record = experiment.get("record", {})
+    if not record.get("series", True):
+        return "set record.series = true in the experiment"
+    if not len(result.flows):
+        return "those are of [[flows]], and this is [[traffic]] alone"
+    every, whole = record.get("interval", "20ms"), experiment.get("duration", f"{result.meta.sim_s:g}s")
+    return f"samples are {every} apart, and it takes {whole}; set a shorter record.interval in the experiment"
 
 
 def by_flow(result: Result, columns: Sequence[str]) -> list[pl.DataFrame]:
@@ -274,12 +299,6 @@ def _bottleneck(result: Result) -> tuple[int, dict[str, Any]]:
         range(len(links)), key=lambda i: (links[i]["name"] == "bottleneck", _finite(links[i]["utilization"]) or 0.0)
     )
     return best, links[best]
-
-
-def _base_rtt(result: Result) -> float | None:
-    """The smallest base RTT of the flows in ms."""
-    values = [value for value in (_finite(row.get("base_rtt_ms")) for row in result.flows.rows()) if value]
-    return min(values, default=None)
 
 
 def _draw(axes: Axes, lines: list[_Line], column: str, *, faint: bool = False, points: int | None = None) -> None:

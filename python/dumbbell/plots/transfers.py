@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
     from dumbbell.results import Result
+    from dumbbell.tables import Table
 
 CLASSES_A_DECADE = 3
 """Classes of sizes in which the slowdown is drawn."""
@@ -24,31 +27,53 @@ CLASSES_A_DECADE = 3
 ENOUGH = 20
 """A class of fewer transfers has no quantiles worth drawing."""
 
+NAMED = 4
+"""So many sources are named that have no line in a panel."""
+
+
+def has_times(table: Table, took: str) -> bool:
+    """Whether anything of a table began in the measured interval and is complete."""
+    return len(table) > 0 and len(_complete(table.to_polars(), took)) > 0
+
 
 def completions(result: Result) -> Picture:
     """The distribution of completion times, and the median and 99th percentile of the slowdown by size.
 
-    Of transfers that began in the measured interval and are complete.
+    Of transfers that began in the measured interval and are complete. Where no source has enough of one size for a
+    slowdown there is no panel of it.
     """
     lines = _lines(result, result.completions.to_polars(), "fct_s")
-    with fitted(7.6, 3.8) as figure:
-        times, slowdowns = figure.subplots(1, 2)
+    by_size = [_by_size(rows) for _, _, rows in lines]
+    without = [caption(name) for (name, _, _), points in zip(lines, by_size, strict=True) if not points]
+    count = 2 if any(by_size) else 1
+    with fitted(7.6 if count > 1 else 4.2, 3.8) as figure:
+        times, *slowdowns = figure.subplots(1, count, squeeze=False)[0]
         handles = []
-        for name, style, rows in lines:
+        for (name, style, rows), points in zip(lines, by_size, strict=True):
             _cumulative(times, rows["fct_s"], style)
-            _by_size(slowdowns, rows, style.line(marker=style.marker))
-            handles.append(Line2D([], [], **style.line(marker=style.marker), label=caption(name)))
-        times.set(xlabel="completion time (ms)", ylabel="share of transfers", ylim=(0, 1))
-        slowdowns.set(xlabel="size (bytes)", ylabel="slowdown: median, and p99 (pale)")
-        slowdowns.axhline(1, color=ink(), linewidth=0.8, linestyle=":")
-        for axes in (times, slowdowns):
-            axes.set_xscale("log")
-        slowdowns.set_yscale("log")
-        _sizes(slowdowns)
+            mark: dict[str, Any] = {"marker": style.marker} if points else {}
+            for axes in slowdowns if points else ():
+                x, median, high = zip(*points, strict=True)
+                axes.plot(x, median, markersize=4, **style.line(**mark))
+                axes.plot(x, high, markersize=4, alpha=0.45, **style.line(**mark))
+            handles.append(Line2D([], [], **style.line(**mark), label=caption(name)))
+        times.set(xlabel="completion time (ms)", ylabel="share of transfers", ylim=(0, 1), xscale="log")
         _plain(times.xaxis)
-        _plain(slowdowns.yaxis)
-        legend(figure, handles)
+        for axes in slowdowns:
+            axes.set(xlabel="size (bytes)", ylabel="slowdown: median, and p99 (pale)", xscale="log", yscale="log")
+            axes.axhline(1, color=ink(), linewidth=0.8, linestyle=":")
+            _sizes(axes)
+            _plain(axes.yaxis)
+        legend(figure, handles, _without_slowdown(without) if slowdowns else None)
     return figure
+
+
+def _without_slowdown(names: Sequence[str]) -> str | None:
+    """Why a panel has no line of some sources."""
+    if not names:
+        return None
+    shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return textwrap.fill(f"fewer than {ENOUGH} transfers of one size, so no slowdown: {shown}", 90)
 
 
 def page_loads(result: Result) -> Picture:
@@ -75,11 +100,24 @@ def _times(result: Result, table: pl.DataFrame, took: str, labels: tuple[str, st
     return figure
 
 
-def _lines(result: Result, table: pl.DataFrame, took: str) -> list[tuple[str, Look, pl.DataFrame]]:
-    """The measured rows of each source that have a time, with the name of the source and what its line looks like."""
+def _complete(table: pl.DataFrame, took: str) -> pl.DataFrame:
+    """What began in the measured interval and has a time."""
     import polars as pl
 
-    complete = table.filter((pl.col("measured") == 1) & pl.col(took).is_not_null())
+    return table.filter((pl.col("measured") == 1) & pl.col(took).is_not_null())
+
+
+def _lines(result: Result, table: pl.DataFrame, took: str) -> list[tuple[str, Look, pl.DataFrame]]:
+    """The measured rows of each source that have a time, with the name of the source and what its line looks like.
+
+    Raises:
+        ValueError: There are none.
+    """
+    import polars as pl
+
+    complete = _complete(table, took)
+    if complete.is_empty():
+        raise ValueError("nothing that began in the measured interval is complete")
     cc = dict(result.traffic.to_polars().select("source", pl.col("cc").cast(pl.String)).rows())
     parts = complete.partition_by("source", "label", as_dict=True, maintain_order=True)
     kinds = {key: (cc[key[0]], f"{key[1]} {key[0]}") for key in parts}
@@ -92,11 +130,14 @@ def _lines(result: Result, table: pl.DataFrame, took: str) -> list[tuple[str, Lo
 
 
 def _cumulative(axes: Axes, seconds: pl.Series, style: Look) -> None:
+    """Steps from 0 to 1."""
     times = np.sort(seconds.to_numpy()) * 1e3
-    axes.step(times, np.arange(1, times.size + 1) / times.size, where="post", **style.line())
+    share = np.arange(times.size + 1) / times.size
+    axes.step(np.insert(times, 0, times[0]), share, where="post", **style.line())
 
 
-def _by_size(axes: Axes, rows: pl.DataFrame, line: dict[str, Any]) -> None:
+def _by_size(rows: pl.DataFrame) -> list[tuple[float, float | None, float | None]]:
+    """Mean size, median and 99th percentile of the slowdown of each class of sizes that has enough transfers."""
     sizes, slowdowns = rows["bytes"].to_numpy(), rows["slowdown"].to_numpy()
     classes = np.floor(np.log10(sizes) * CLASSES_A_DECADE)
     points = []
@@ -104,13 +145,10 @@ def _by_size(axes: Axes, rows: pl.DataFrame, line: dict[str, Any]) -> None:
         own = classes == number
         if own.sum() >= ENOUGH:
             points.append(
-                (np.exp(np.log(sizes[own]).mean()), metrics.quantile(slowdowns[own], 0.5),
+                (float(np.exp(np.log(sizes[own]).mean())), metrics.quantile(slowdowns[own], 0.5),
                  metrics.quantile(slowdowns[own], 0.99))
             )  # fmt: skip
-    if points:
-        x, median, high = zip(*points, strict=True)
-        axes.plot(x, median, markersize=4, **line)
-        axes.plot(x, high, markersize=4, alpha=0.45, **line)
+    return points
 
 
 def _sizes(axes: Axes) -> None:
