@@ -17,6 +17,9 @@ OF_A_RUN = "jain"
 OF_A_FLOW = ("cc", "label", "algorithm")
 """Columns that tell flows apart, whatever is swept."""
 
+RESULT = "result"
+"""The column that tells several results apart."""
+
 
 def with_metric(flows: pl.DataFrame, y: str) -> pl.DataFrame:
     """The flows with the column ``y``, which is one of theirs, or ``jain``, Jain's index of each run.
@@ -71,6 +74,15 @@ def only(flows: pl.DataFrame, axes_: Sequence[str], where: Mapping[str, str]) ->
             raise ValueError(f"no run has {word} = {value}; there are {there}")
         flows = kept
     return flows
+
+
+def named_by(keys: Sequence[str], values: Sequence[object]) -> str:
+    """What a group of rows is called that have these values of columns: ``cubic, rtt 20ms``."""
+    words = [
+        str(value) if key in (*OF_A_FLOW, RESULT) or setting_name(key) == "cc" else f"{setting_name(key)} {value}"
+        for key, value in zip(keys, values, strict=True)
+    ]
+    return ", ".join(words) or "all runs"
 
 
 def over_runs(rows: pl.DataFrame, y: str) -> list[float]:

@@ -297,7 +297,7 @@ def test_groups_are_what_flows_differ_in_and_named_by_it() -> None:
     assert [group.name for group in groups_of(flows=labelled, axes=[]).of] == ["x", "y"]
     only_loss = FLOWS.filter(FLOWS["cc"] == "a")
     assert [group.name for group in groups_of(flows=only_loss).of] == ["loss 0%", "loss 1%"]
-    assert samples._name([], ()) == "all runs"
+    assert selection.named_by([], ()) == "all runs"
     assert samples._telling_apart(FLOWS, ["path.loss", "same"], "jain") == ["path.loss"]
     with_result = FLOWS.with_columns(pl.lit("one").alias("result"))
     assert [group.name for group in groups_of(["result"], ["result"], with_result).of] == ["one"]
