@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from dumbbell import _core, flent
+from dumbbell import _core, arguments, flent
 from dumbbell.inference import FloatArray, effective_size, finite
 from dumbbell.results import Result, SweepResult, load, separating_axes, setting_name
 from dumbbell.selection import OF_A_FLOW, RESULT, axis_named, named_by, only, with_metric
@@ -67,6 +67,9 @@ def groups(
         ResultError: A directory holds no result.
         FlentFileError: A file is none of Flent.
     """
+    for source in sources:
+        if not isinstance(source, str | os.PathLike | Result | SweepResult):
+            arguments.refuse("sources", source, "results, sweeps, or paths of their directories, one after the other")
     named = [source for source in sources if isinstance(source, str | os.PathLike)]
     files = [Path(source) for source in named if flent.is_named_so(source)]
     if not files:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from dumbbell import arguments
 from dumbbell.fairness import jain
 from dumbbell.results import setting_name
 
@@ -66,7 +67,9 @@ def only(flows: pl.DataFrame, axes_: Sequence[str], where: Mapping[str, str]) ->
     """
     import polars as pl
 
-    for word, value in where.items():
+    for word, value in arguments.settings("where", where, '{"rtt": "20ms"}').items():
+        if not isinstance(value, str):
+            arguments.refuse(f"where[{word!r}]", value, 'a text as it was swept, such as "20ms"')
         column = word if word in OF_A_FLOW else axis_named(flows, axes_, word)
         kept = flows.filter(pl.col(column) == value)
         if kept.is_empty():

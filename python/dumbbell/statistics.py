@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dumbbell import posthoc, spread
+from dumbbell import arguments, posthoc, spread
 from dumbbell.inference import (
     ALPHA,
     LEAST_OF_VARIANCES,
@@ -114,7 +114,8 @@ def stats(
         raise ValueError("name at least one result")
     if post_hoc is not None and post_hoc not in posthoc.METHODS:
         raise ValueError(f"no post-hoc test {post_hoc!r}; there are {', '.join(posthoc.METHODS)}")
-    words = [word.strip() for word in by.split(",")] if isinstance(by, str) else list(by)
+    given = arguments.texts("by", by, '"cc" or ["cc", "loss"]')
+    words = [word.strip() for part in given for word in part.split(",")]
     found = groups(sources, metric, [word for word in words if word], where or {}, each_point=samples)
     with_values = [group for group in found.of if group.values.size]
     if not with_values:
