@@ -76,10 +76,11 @@ def test_a_trace_that_is_not_there_is_told_with_what_one_is(refused: Refused, tm
     options.check_trace(None)
     (tmp_path / "a.up").write_text("1\n")
     options.check_trace(tmp_path / "a.up")
-    for path in (tmp_path, tmp_path / "b.up"):
-        assert refused(options.check_trace, path).startswith(
-            f"error: --trace {path}: there is no such file help: a Mahimahi"
-        )
+    for path, reason in (
+        (tmp_path, "this is a directory, and a file is wanted"),
+        (tmp_path / "b.up", "there is no such file"),
+    ):
+        assert refused(options.check_trace, path).startswith(f"error: --trace {path}: {reason} help: a Mahimahi")
 
 
 def test_a_ground_has_the_options_that_go_with_it(refused: Refused) -> None:
