@@ -9,9 +9,9 @@ from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from dumbbell import _core, experiment, scratch, storage
+from dumbbell import _core, arguments, experiment, scratch, storage
 from dumbbell.batches import ALL_TABLES, BATCHES, SUMMARIES, Archive
 from dumbbell.commits import Commits
 from dumbbell.experiment import Source
@@ -121,7 +121,11 @@ def sweep(
             ``plain`` as in :func:`run`.
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
-    folder = None if out is None else Path(out)
+    folder = None if out is None else arguments.path("out", out, "a directory for the results")
+    if jobs is not None:
+        jobs = arguments.whole("jobs", jobs, 2)
+    if others not in get_args(Others):
+        raise ValueError(f"others={others!r}: there are {', '.join(map(repr, get_args(Others)))}")
     return Sweep(
         points,
         jobs=jobs,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dumbbell import _core, catalogue
+from dumbbell import _core, arguments, catalogue
 from dumbbell.api import sweep
 from dumbbell.memory import Size
 from dumbbell.results import SweepResult
@@ -35,12 +35,21 @@ def scenario(
     """The experiment that :func:`compare` runs, as a dictionary of the shape of an experiment file."""
     if not algorithms:
         raise ValueError("name at least one algorithm")
+    for one in algorithms:
+        if not isinstance(one, str | type):
+            arguments.refuse("algorithms", one, 'names such as "bbr", or classes, one after the other')
     classes = {one.__qualname__: one for one in algorithms if isinstance(one, type)}
     names = [one.__qualname__ if isinstance(one, type) else one for one in algorithms]
     if rate is not None and trace is not None:
         raise ValueError("the bottleneck follows a rate or a trace, not both")
-    given = {"rate": _list(RATE if rate is None else rate), "rtt": _list(rtt), "buffer": _list(buffer)}
-    given["loss"] = [_probability(word) for word in _list(loss)]
+    given = {
+        "rate": arguments.texts("rate", RATE if rate is None else rate, '"10mbit"'),
+        "rtt": arguments.texts("rtt", rtt, '"40ms"'),
+        "buffer": arguments.texts("buffer", buffer, '"1bdp"'),
+        "loss": [_probability(word) for word in arguments.texts("loss", loss, '"1%"')],
+    }
+    duration = arguments.text("duration", duration, '"60s"')
+    repeat = arguments.whole("repeat", repeat, 10)
     flows: list[dict[str, Any]] = [{"cc": name} for name in (names if together else names[:1])]
     if together and len(given["rtt"]) > 1:
         _give_rtts(flows, given["rtt"])
@@ -49,7 +58,7 @@ def scenario(
     swept: dict[str, Any] = {f"path.{key}": values for key, values in given.items() if len(values) > 1}
     if trace is not None:
         del path["rate"]
-        path["trace"] = os.fspath(trace)
+        path["trace"] = str(arguments.path("trace", trace, "a trace"))
     if not together and len(names) > 1:
         swept["flows[0].cc"] = names
     if swept or repeat > 1:
@@ -58,7 +67,7 @@ def scenario(
     presets |= {name: {"python": cls} for name, cls in classes.items()}
     document: dict[str, Any] = {
         "duration": duration,
-        "warmup": _share_of(duration) if warmup is None else warmup,
+        "warmup": _share_of(duration) if warmup is None else arguments.text("warmup", warmup, '"10s"'),
         "path": path,
         "flows": flows,
     }
@@ -110,10 +119,6 @@ def _share_of(duration: str) -> str:
     except ValueError:
         # The experiment refuses the duration, and says why.
         return "0s"
-
-
-def _list(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
 
 
 def _probability(word: str) -> str:
@@ -195,7 +200,8 @@ def compare(
         repeat=repeat,
         together=together,
     )
-    settings = ({"vary_rtt": "1packet"} if vary_rtt else {}) | dict(set or {})
+    settings = {"vary_rtt": "1packet"} if vary_rtt else {}
+    settings |= arguments.settings("set", set, '{"path.queue": "codel"}')
     return sweep(
         document, set=settings, seed=seed, jobs=jobs, max_memory=max_memory, out=out, progress=progress
     ).collect()

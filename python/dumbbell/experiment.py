@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from dumbbell import _core, own
+from dumbbell import _core, arguments, own
 from dumbbell.printable import one_line, printable
 
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
@@ -35,7 +35,7 @@ def load(
         settings = _checked(_overrides(set, seed=seed, repeat=repeat))
         if isinstance(source, Mapping):
             return _core.load_json(json.dumps(_plain(source, "", name)), name, settings)
-        path = os.fspath(source)
+        path = _path(source)
         return _core.load(_text(source), _check_text(path, path, ""), settings)
 
 
@@ -68,8 +68,15 @@ def written(
         settings = _checked(_overrides(set))
         if isinstance(source, Mapping):
             return json.dumps(_plain(source, "", "<dict>")), True, "<dict>", settings
-        path = os.fspath(source)
+        path = _path(source)
         return _text(source), False, _check_text(path, path, ""), settings
+
+
+def _path(source: str | os.PathLike[str]) -> str:
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if not isinstance(path, str):
+        arguments.refuse("source", source, "the path of an experiment file, or a dictionary of the same shape")
+    return path
 
 
 MAX_DEPTH = 100
@@ -165,7 +172,7 @@ def _overrides(
     """Settings that replace what the file says, as ``key=value`` pairs of the command line."""
     pairs = [
         (key, value if isinstance(value, str) else toml(_plain(value, key, "--set")))
-        for key, value in (settings or {}).items()
+        for key, value in arguments.settings("set", settings, '{"path.rate": "5mbit"}').items()
     ]
     if seed is not None:
         pairs.append(("seed", str(seed)))

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias
 
-from dumbbell import _core, scratch
+from dumbbell import _core, arguments, scratch
 
 if TYPE_CHECKING:
     from dumbbell.live import Live
@@ -171,6 +171,7 @@ class VoidRunError(Exception):
 
 def ground(on: On, threads: int = 1, plain: bool = False) -> Ground:
     """The ground of that name, or with these settings; ``threads`` and ``plain`` are the simulator's."""
+    threads = arguments.whole("threads", threads, 2)
     if on in (SIMULATOR, "sim"):
         return Simulator(threads, plain)
     if on != LINUX and not isinstance(on, Linux):

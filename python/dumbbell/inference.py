@@ -29,6 +29,9 @@ MAX_DRAWN = 1_000_000
 ALPHA = 0.05
 """A difference counts as shown if chance alone gives one like it with less than this probability."""
 
+LEAST_OF_VARIANCES = 3
+"""Variances of smaller groups are not tested: two samples are equally far from their median."""
+
 FloatArray = NDArray[np.float64]
 
 
@@ -304,10 +307,13 @@ def welch_anova(groups: Sequence[ArrayLike]) -> HypothesisTest | None:
 def levene(groups: Sequence[ArrayLike]) -> HypothesisTest | None:
     """Whether variances differ: Levene's test with deviations from medians (Brown and Forsythe).
 
-    ``None`` where there are fewer than two groups of two samples, or no group has a variance.
+    ``None`` where there are fewer than two groups, where one has fewer than :data:`LEAST_OF_VARIANCES` samples, or
+    where in no group deviations differ by more than rounding.
     """
     arrays = [finite(group) for group in groups]
-    if len(arrays) < 2 or any(array.size < 2 for array in arrays) or all(map(are_equal, arrays)):
+    if len(arrays) < 2 or any(array.size < LEAST_OF_VARIANCES for array in arrays):
+        return None
+    if all(np.ptp(abs(array - np.median(array))) <= ROUNDING * abs(float(array.mean())) for array in arrays):
         return None
     from scipy import stats
 

@@ -14,10 +14,14 @@ from typing import Any
 import numpy as np
 
 from dumbbell import metrics
-from dumbbell.results import Result, SweepResult
+from dumbbell.results import Result, SweepResult, separating_axes
+from dumbbell.selection import named_by
 
 WINDOW_S = 1.0
 """Windows of rates, where a metric looks at windows."""
+
+LOSS = "path.loss"
+"""The swept setting over which a sweep has metrics."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Measure:
     """One metric of a run, of a flow of it, or of a sweep."""
 
     of: str
-    """What it belongs to: ``run``, the label of a flow, or a setting of a sweep."""
+    """What it belongs to: ``run``, the label of a flow, or of a sweep the label and what else is swept."""
     name: str
     value: float
     unit: str
@@ -164,15 +168,31 @@ def _harm(rows: list[dict[str, Any]], solo: Result) -> Iterator[Measure]:
 def _of_sweep(sweep: SweepResult) -> Iterator[Measure]:
     import polars as pl
 
-    axis = "path.loss"
-    if axis not in sweep.axes:
+    if LOSS not in sweep.axes:
         return
-    flows = sweep.flows.to_polars()
-    for (label,), rows in flows.partition_by("label", as_dict=True, maintain_order=True).items():
-        means = rows.group_by(axis, maintain_order=True).agg(pl.col("goodput_mbps").mean())
-        losses = [float(text.rstrip("%")) / (100 if text.endswith("%") else 1) for text in means[axis]]
-        value = metrics.half_throughput_loss(losses, means["goodput_mbps"].to_numpy())
-        yield _measure(str(label), "half_throughput_loss", value, "", "Loss at which goodput falls to a half.")
+    flows = sweep.flows.to_polars().with_columns(pl.col("label", "cc").cast(pl.String))
+    # Repetitions are averaged, and nothing else: each other setting has a curve of its own.
+    others = separating_axes(flows, [axis for axis in sweep.axes if axis not in (LOSS, "seed")])
+    has_algorithms = flows.group_by("label").agg(pl.col("cc").n_unique())["cc"].max() != 1
+    keys = ["label", *(["cc"] if has_algorithms else []), *others]
+    for key, rows in flows.partition_by(*keys, as_dict=True, maintain_order=True).items():
+        means = rows.group_by(LOSS, maintain_order=True).agg(pl.col("goodput_mbps").mean()).drop_nulls()
+        points = [
+            (loss, rate)
+            for text, rate in means.select(LOSS, "goodput_mbps").iter_rows()
+            if (loss := _share(text)) is not None
+        ]
+        value = metrics.half_throughput_loss([loss for loss, _ in points], [rate for _, rate in points])
+        of = named_by(keys, key)
+        yield _measure(of, "half_throughput_loss", value, "", "Loss at which goodput falls to a half.")
+
+
+def _share(text: str) -> float | None:
+    """A swept loss, in percent or parts of one, as a part of one; ``None`` for a model of losses."""
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return None
 
 
 def _rates(result: Result) -> tuple[metrics.FloatArray, metrics.FloatArray] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from dumbbell import _core
+from dumbbell import _core, arguments
 
 SHARE = 0.5
 """Of the machine's memory, for all runs at a time; the rest is for tables, pictures and everybody else."""
@@ -28,6 +28,8 @@ def limit_of_a_run(given: Size | None, jobs: int) -> int | None:
     if given is None:
         machine = machine_memory()
         return None if machine is None else int(machine * SHARE) // max(1, jobs)
+    if not isinstance(given, str):
+        given = arguments.whole("max_memory", given, 2 << 30)
     size = _core.parse_size(given) if isinstance(given, str) else given
     if size <= 0:
         raise ValueError(f'a run cannot do with {given!r} of memory; allowed: 1 byte or more, such as "2GiB"')

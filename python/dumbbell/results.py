@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import experiment, extras, storage, transfers
+from dumbbell import arguments, experiment, extras, storage, transfers
 from dumbbell.meta import META, meta_of, meta_of_row
 from dumbbell.meta import Meta as Meta
 from dumbbell.meta import read_meta as read_meta
@@ -46,6 +46,9 @@ TRACES = "traces"
 BESIDE = f"../../{TRACES}"
 """Where the experiments of points look for traces."""
 VOID = "void"
+
+LEAST_OF_A_HASH = 8
+"""So many digits alone may begin a content hash; fewer are a number."""
 
 REQUIRED = {
     "flows": {
@@ -158,7 +161,7 @@ class Result:
         An earlier result at the same place is replaced, and other files beside it stay. Anything else is left alone and
         raises ``OutputError``.
         """
-        target = Path(folder)
+        target = arguments.path("folder", folder, "a directory for the result")
         with storage.directory(target, RESULT, self._files()) as staging:
             self._write(staging)
         save_void(self.void_attempts, target)
@@ -240,12 +243,24 @@ class SweepResult:
 
         return SweepPlots(self)
 
-    def load(self, point: Meta) -> Result:
-        """The whole result of a point, with its time series, from the sweep's directory."""
+    def load(self, point: Meta | int | str) -> Result:
+        """The whole result of a point, with its time series, from the sweep's directory.
+
+        Args:
+            point: One of ``points``, its number there, or the beginning of its content hash.
+
+        Raises:
+            ValueError: There is no such point, or several are; or the sweep has no directory.
+        """
         if self.folder is None or self._archive is None:
             raise ValueError("this sweep was not written to a directory; run it with out")
-        found = self._archive.load(point.content_hash)
-        return load_result(point_folder(self.folder, point.content_hash)) if found is None else found
+        if not isinstance(point, Meta | str):
+            if isinstance(point, bool) or not hasattr(point, "__index__"):
+                arguments.refuse("point", point, "one of `points`, its number, or the beginning of its content hash")
+            point = str(point.__index__())
+        content_hash = (point if isinstance(point, Meta) else point_named(self.points, point)).content_hash
+        found = self._archive.load(content_hash)
+        return load_result(point_folder(self.folder, content_hash)) if found is None else found
 
     @cached_property
     def _archive(self) -> Archive | None:
@@ -281,7 +296,7 @@ def load_result(folder: str | Path) -> Result:
     Raises:
         ResultError: There is no result, or it is damaged, or a newer version wrote it.
     """
-    source = Path(folder)
+    source = arguments.path("folder", folder, "the directory of a result")
     checksums = _checked(source, RESULT, META)
     meta = read_meta(source)
     present = [*TABLES, *(name for name in OPTIONAL_TABLES if f"{name}.parquet" in checksums)]
@@ -311,7 +326,7 @@ def load_sweep(folder: str | Path) -> SweepResult:
     Raises:
         ResultError: There is no sweep, or it is not finished, or damaged, or a newer version wrote it.
     """
-    source = Path(folder)
+    source = arguments.path("folder", folder, "the directory of a sweep")
     checksums = _checked(source, SWEEP, SWEEP_META)
     points = _read_points(source, checksums)
     tables = {
@@ -430,6 +445,23 @@ def leading_axes(flows: pl.DataFrame, axes: Sequence[str]) -> list[str]:
 def setting_name(axis: str) -> str:
     """The last part of a swept setting's name: ``loss`` of ``path.loss``."""
     return axis.rsplit(".", 1)[-1]
+
+
+def point_named(points: Sequence[Meta], word: str) -> Meta:
+    """The point with this number, or whose content hash begins so.
+
+    Raises:
+        ValueError: There is none, or there are several.
+    """
+    if word.isdecimal() and int(word) < len(points):
+        return points[int(word)]
+    # A number that is too large is no beginning of a hash that happens to fit.
+    is_hash = len(word) >= LEAST_OF_A_HASH or (word and not word.isdecimal())
+    found = {meta.content_hash: meta for meta in points if is_hash and meta.content_hash.startswith(word)}
+    if len(found) != 1:
+        several = f"{len(found)} points have content hashes that begin so" if found else "there is no such point"
+        raise ValueError(f"{word}: {several}; write a number from 0 to {len(points) - 1}, or more of a content hash")
+    return next(iter(found.values()))
 
 
 def point_folder(sweep: Path, content_hash: str) -> Path:

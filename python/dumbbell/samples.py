@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from dumbbell import _core, flent
+from dumbbell import _core, arguments, flent
 from dumbbell.inference import FloatArray, effective_size, finite
 from dumbbell.results import Result, SweepResult, load, separating_axes, setting_name
-from dumbbell.selection import OF_A_FLOW, axis_named, only, with_metric
+from dumbbell.selection import OF_A_FLOW, RESULT, axis_named, named_by, only, with_metric
 
 if TYPE_CHECKING:
     import polars as pl
 
 Source: TypeAlias = "str | os.PathLike[str] | Result | SweepResult"
 """A result, a sweep, their directory, or a file of Flent."""
-
-RESULT = "result"
-"""The column that tells several results apart."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +67,9 @@ def groups(
         ResultError: A directory holds no result.
         FlentFileError: A file is none of Flent.
     """
+    for source in sources:
+        if not isinstance(source, str | os.PathLike | Result | SweepResult):
+            arguments.refuse("sources", source, "results, sweeps, or paths of their directories, one after the other")
     named = [source for source in sources if isinstance(source, str | os.PathLike)]
     files = [Path(source) for source in named if flent.is_named_so(source)]
     if not files:
@@ -134,7 +134,7 @@ def _of_runs(runs: _Runs, metric: str, by: Sequence[str], where: Mapping[str, st
     parts = flows.partition_by(*keys, as_dict=True, maintain_order=True) if keys else {(): flows}
     found = []
     for key, rows in parts.items():
-        name = _name(keys, key)
+        name = named_by(keys, key)
         if each_point:
             series = [_points(runs, point, part, metric) for (point,), part in _by_run(rows)]
             found.append(_group(name, series, each_point=True))
@@ -164,14 +164,6 @@ def _telling_apart(flows: pl.DataFrame, axes: Sequence[str], metric: str) -> lis
     kind = "label" if flows["label"].n_unique() > flows["cc"].n_unique() else "cc"
     apart = separating_axes(flows, differing)
     return [*apart, kind] if flows[kind].n_unique() > 1 or not apart else apart
-
-
-def _name(keys: Sequence[str], values: Sequence[object]) -> str:
-    words = [
-        str(value) if key in (*OF_A_FLOW, RESULT) or setting_name(key) == "cc" else f"{setting_name(key)} {value}"
-        for key, value in zip(keys, values, strict=True)
-    ]
-    return ", ".join(words) or "all runs"
 
 
 def _pooled(flows: pl.DataFrame, keys: Sequence[str], axes: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from dumbbell import arguments
 from dumbbell.fairness import jain
 from dumbbell.results import setting_name
 
@@ -16,6 +17,9 @@ OF_A_RUN = "jain"
 
 OF_A_FLOW = ("cc", "label", "algorithm")
 """Columns that tell flows apart, whatever is swept."""
+
+RESULT = "result"
+"""The column that tells several results apart."""
 
 
 def with_metric(flows: pl.DataFrame, y: str) -> pl.DataFrame:
@@ -63,7 +67,9 @@ def only(flows: pl.DataFrame, axes_: Sequence[str], where: Mapping[str, str]) ->
     """
     import polars as pl
 
-    for word, value in where.items():
+    for word, value in arguments.settings("where", where, '{"rtt": "20ms"}').items():
+        if not isinstance(value, str):
+            arguments.refuse(f"where[{word!r}]", value, 'a text as it was swept, such as "20ms"')
         column = word if word in OF_A_FLOW else axis_named(flows, axes_, word)
         kept = flows.filter(pl.col(column) == value)
         if kept.is_empty():
@@ -71,6 +77,15 @@ def only(flows: pl.DataFrame, axes_: Sequence[str], where: Mapping[str, str]) ->
             raise ValueError(f"no run has {word} = {value}; there are {there}")
         flows = kept
     return flows
+
+
+def named_by(keys: Sequence[str], values: Sequence[object]) -> str:
+    """What a group of rows is called that have these values of columns: ``cubic, rtt 20ms``."""
+    words = [
+        str(value) if key in (*OF_A_FLOW, RESULT) or setting_name(key) == "cc" else f"{setting_name(key)} {value}"
+        for key, value in zip(keys, values, strict=True)
+    ]
+    return ", ".join(words) or "all runs"
 
 
 def over_runs(rows: pl.DataFrame, y: str) -> list[float]:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dumbbell import posthoc, spread
+from dumbbell import arguments, posthoc, spread
 from dumbbell.inference import (
     ALPHA,
+    LEAST_OF_VARIANCES,
     Anova,
     HypothesisTest,
     Interval,
@@ -103,7 +104,7 @@ def stats(
             many independent samples they are worth.
         post_hoc: ``"tukey"``, ``"games-howell"``, ``"holm"`` (Welch's t tests) or ``"paired"`` (t tests of runs with
             the same seed), both with Holm's correction. Default Tukey's test, or Games and Howell's where variances
-            differ.
+            differ or cannot be tested.
 
     Raises:
         ValueError: There is no such metric, setting, value or test; the message lists those that there are.
@@ -113,7 +114,8 @@ def stats(
         raise ValueError("name at least one result")
     if post_hoc is not None and post_hoc not in posthoc.METHODS:
         raise ValueError(f"no post-hoc test {post_hoc!r}; there are {', '.join(posthoc.METHODS)}")
-    words = [word.strip() for word in by.split(",")] if isinstance(by, str) else list(by)
+    given = arguments.texts("by", by, '"cc" or ["cc", "loss"]')
+    words = [word.strip() for part in given for word in part.split(",")]
     found = groups(sources, metric, [word for word in words if word], where or {}, each_point=samples)
     with_values = [group for group in found.of if group.values.size]
     if not with_values:
@@ -126,10 +128,11 @@ def _compared(metric: str, of: Sequence[Group], notes: Sequence[str], post_hoc: 
     tested = [of[number].values for number in numbers]
     variances, one_way = levene(tested), anova(tested)
     tests = [variances, None if one_way is None else one_way.test(), welch_anova(tested), kruskal_wallis(tested)]
-    method = post_hoc or ("games-howell" if variances is not None and variances.p < ALPHA else "tukey")
+    # Equal variances are assumed only where a test of them says nothing against it.
+    method = post_hoc or ("tukey" if variances is not None and variances.p >= ALPHA else "games-howell")
     if method == "paired":
         _check_pairs([of[number] for number in numbers])
-    cautions = _cautions(of)
+    cautions = [*_cautions(of), *_untested_variances([of[number] for number in numbers])]
     pairs: list[Pair] = []
     if len(tested) > MAX_COMPARED:
         cautions.append(
@@ -191,6 +194,17 @@ def _cautions(of: Sequence[Group]) -> list[str]:
             "independent ones, so that intervals are too narrow and p-values too small; without samples a run is one"
         )
     return found
+
+
+def _untested_variances(tested: Sequence[Group]) -> list[str]:
+    """What to say where groups are too small to tell whether their variances differ."""
+    small = [group.name for group in tested if group.values.size < LEAST_OF_VARIANCES]
+    if len(tested) < 2 or not small:
+        return []
+    return [
+        f"whether variances differ cannot be tested below {LEAST_OF_VARIANCES} samples a group: {_named(small)}; look "
+        "at tests that do not assume equal ones, Welch's and Games and Howell's"
+    ]
 
 
 def _named(names: Sequence[str]) -> str:

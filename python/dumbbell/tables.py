@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from dumbbell import _core, extras
+from dumbbell import _core, arguments, extras
 from dumbbell.printable import printable
 
 if TYPE_CHECKING:
@@ -80,8 +80,9 @@ class Table:
         """A table of some of the columns, which is read from its files if this one is."""
         return Table(_Selected(self, columns) if self.is_stored else self.to_polars().select(columns))
 
-    def write_parquet(self, path: Path) -> None:
+    def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes the table as a Parquet file; one too long for memory piece by piece."""
+        path = arguments.path("path", path, "the file to write")
         if isinstance(self._source, Stored):
             import polars as pl
 

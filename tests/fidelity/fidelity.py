@@ -126,7 +126,7 @@ def compare(case: str, rows: pl.DataFrame, kernel: str, seeds: int) -> list[Comp
         series = result.series.to_polars().filter(pl.col("t_s") >= warmup)
         link = result.links.to_polars().row(0, named=True)
         for flow in flows.iter_rows(named=True):
-            srtt = series.filter(pl.col("flow") == flow["flow"])["srtt_ms"].to_numpy()
+            srtt = series.filter(pl.col("flow") == flow["flow"])["srtt_ms"].drop_nulls().to_numpy()
             ours[flow["flow"]].append(
                 {
                     "goodput_mbps": flow["goodput_mbps"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,80 @@ def test_what_a_sweep_cannot_do_is_refused_before_it_runs() -> None:
             db.sweep(DOCUMENT, client=client, **wrong)
     for verify in (0.0, 1.0):
         assert len(db.sweep(DOCUMENT, client=client, verify=verify)) == 1
+
+
+UNTYPED: Any = db
+"""For calls that types refuse."""
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (
+            lambda: UNTYPED.run(["a.toml"]),
+            r"source=\['a.toml'\]: must be the path of an experiment file, or a dictionary",
+        ),
+        (lambda: UNTYPED.run(DOCUMENT, set=["path.rate=5mbit"]), r"set=\['path.rate=5mbit'\]: must be a dictionary of"),
+        (lambda: UNTYPED.run(DOCUMENT, set={1: "5mbit"}), "set={1: '5mbit'}: must be a dictionary of"),
+        (lambda: UNTYPED.run(DOCUMENT, max_memory=1.5), "max_memory=1.5: must be a whole number"),
+        (lambda: UNTYPED.run(DOCUMENT, threads="2"), "threads='2': must be a whole number"),
+        (lambda: UNTYPED.sweep(DOCUMENT, out=5), "out=5: must be the path of a directory"),
+        (lambda: UNTYPED.sweep(DOCUMENT, jobs="2"), "jobs='2': must be a whole number"),
+        (
+            lambda: UNTYPED.compare("bbr", "cubic", rate=5),
+            'rate=5: must be a text or a list of texts, such as "10mbit"',
+        ),
+        (lambda: UNTYPED.compare("bbr", rtt=["40ms", 50]), r"rtt=\['40ms', 50\]: must be a text or a list of texts"),
+        (lambda: UNTYPED.compare("bbr", loss=0.01), 'loss=0.01: must be a text or a list of texts, such as "1%"'),
+        (lambda: UNTYPED.compare("bbr", duration=5), 'duration=5: must be a text, such as "60s"'),
+        (lambda: UNTYPED.compare("bbr", repeat="3"), "repeat='3': must be a whole number"),
+        (lambda: UNTYPED.compare("bbr", set="path.queue=codel"), "set='path.queue=codel': must be a dictionary"),
+        (lambda: UNTYPED.compare(["bbr", "cubic"]), r"algorithms=\['bbr', 'cubic'\]: must be names"),
+        (lambda: UNTYPED.compare("bbr", trace=5), "trace=5: must be the path of a trace"),
+        (lambda: UNTYPED.advise(["bbr"], buffer=5), "buffer=5: must be a text or a list of texts"),
+        (lambda: UNTYPED.stats(["a", "b"]), r"sources=\['a', 'b'\]: must be results, sweeps, or paths"),
+        (lambda: UNTYPED.load_result(5), "folder=5: must be the path of the directory of a result"),
+        (lambda: UNTYPED.load_sweep(5), "folder=5: must be the path of the directory of a sweep"),
+    ],
+)
+def test_an_argument_of_another_type_is_named_with_what_would_be_right(call: Callable[[], object], named: str) -> None:
+    with pytest.raises(TypeError, match=named):
+        call()
+
+
+def test_one_name_is_a_list_of_one_name() -> None:
+    with pytest.raises(ValueError, match="--candidates bbr: name at least two algorithms"):
+        db.advise("bbr", rate="5mbit")
+
+
+def test_other_points_of_a_sweep_are_treated_in_one_of_three_ways() -> None:
+    wrong: Any = "forget"
+    with pytest.raises(ValueError, match="others='forget': there are 'refuse', 'keep', 'rerun'"):
+        db.sweep(DOCUMENT, others=wrong)
+
+
+def test_a_point_of_a_sweep_is_loaded_by_its_number_or_the_beginning_of_its_hash(tmp_path: Path) -> None:
+    swept = db.sweep(SHORT, repeat=3, out=tmp_path / "out", progress=False).collect()
+    third = swept.points[2]
+    for name in (third, 2, np.int64(2), "2", third.content_hash, third.content_hash[:12]):
+        assert swept.load(name).meta.seed == third.seed
+    for missing in (3, -1, "x"):
+        with pytest.raises(ValueError, match=f"{missing}: there is no such point; write a number from 0 to 2"):
+            swept.load(missing)
+    none: Any = 1.5
+    with pytest.raises(TypeError, match=r"point=1\.5: must be one of `points`, its number"):
+        swept.load(none)
+
+
+def test_a_table_is_written_where_a_text_or_a_path_says(result: db.Result, tmp_path: Path) -> None:
+    for path in (str(tmp_path / "text.parquet"), tmp_path / "path.parquet"):
+        result.flows.write_parquet(path)
+        assert pl.read_parquet(path).equals(result.flows.to_polars())
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="path=5: must be the path of the file to write"):
+        result.flows.write_parquet(wrong)
+    with pytest.raises(TypeError, match="folder=5: must be the path of a directory"):
+        result.save(wrong)
 
 
 def test_a_sweep_counts_what_it_has_given_and_what_is_on_disk(tmp_path: Path) -> None:

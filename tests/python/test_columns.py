@@ -91,3 +91,13 @@ def test_the_command_prints_metrics_of_a_directory(dumbbell: Cli, run: db.Result
     assert {"jain", "utilization", "harm_goodput"} <= {entry["name"] for entry in printed}
     missing = dumbbell("metrics", tmp_path)
     assert (missing.status, "no result here" in missing.err) == (2, True)
+
+
+def test_the_command_says_what_a_sweep_has_no_metrics_for(dumbbell: Cli, run: db.Result, tmp_path: Path) -> None:
+    folder, alone = tmp_path / "sweep", run.save(tmp_path / "alone")
+    document = {"duration": "1s", "path": {"rate": "5mbit", "rtt": "20ms"}, "flows": [{"cc": "cubic"}]}
+    db.sweep(document, set={"sweep": {"path.rtt": ["10ms", "20ms"]}}, out=folder, progress=False).collect()
+    printed = dumbbell("metrics", folder)
+    assert (printed.status, "of sweeps over path.loss" in printed.err) == (0, True)
+    refused = dumbbell("metrics", folder, "--solo", alone)
+    assert (refused.status, "harm is done in one run" in refused.err) == (2, True)

@@ -22,7 +22,6 @@ from dumbbell.commands import (
     compare,
     completion,
     evidence,
-    extract,
     flent,
     gate,
     museum,
@@ -36,6 +35,7 @@ from dumbbell.commands import (
     why,
 )
 from dumbbell.grounds import SIMULATED, Linux, Simulator
+from dumbbell.results import point_named
 from dumbbell.terminal import Grid
 
 Refused = Callable[..., str]
@@ -76,10 +76,11 @@ def test_a_trace_that_is_not_there_is_told_with_what_one_is(refused: Refused, tm
     options.check_trace(None)
     (tmp_path / "a.up").write_text("1\n")
     options.check_trace(tmp_path / "a.up")
-    for path in (tmp_path, tmp_path / "b.up"):
-        assert refused(options.check_trace, path).startswith(
-            f"error: --trace {path}: there is no such file help: a Mahimahi"
-        )
+    for path, reason in (
+        (tmp_path, "this is a directory, and a file is wanted"),
+        (tmp_path / "b.up", "there is no such file"),
+    ):
+        assert refused(options.check_trace, path).startswith(f"error: --trace {path}: {reason} help: a Mahimahi")
 
 
 def test_a_ground_has_the_options_that_go_with_it(refused: Refused) -> None:
@@ -313,18 +314,19 @@ def test_two_files_of_one_name_are_not_written_to_one_place(refused: Refused, tm
     assert joined == [{"file": "a", "n": 1}, {"file": "a", "n": 2}, {"file": "b", "n": 3}]
 
 
-def test_a_point_is_chosen_by_its_number_or_the_beginning_of_its_hash(refused: Refused) -> None:
+def test_a_point_is_chosen_by_its_number_or_the_beginning_of_its_hash() -> None:
     points: list[Any] = [
         SimpleNamespace(content_hash=text) for text in ("12345678aa", "12345678bb", "7cafe12345", "7cafe12345")
     ]
-    sweep: Any = SimpleNamespace(points=points)
-    assert [points.index(extract._chosen(sweep, word)) for word in ("0", "1", "12345678a", "12345678b")] == [0, 1, 0, 1]
+    assert [points.index(point_named(points, word)) for word in ("0", "1", "12345678a", "12345678b")] == [0, 1, 0, 1]
     # Points that are the same have one hash.
-    assert extract._chosen(sweep, "7c").content_hash == "7cafe12345"
+    assert point_named(points, "7c").content_hash == "7cafe12345"
     several = "2 points have content hashes that begin so; write a number from 0 to 3, or more of a content hash"
-    assert refused(extract._chosen, sweep, "12345678") == f"error: 12345678: {several}"
+    with pytest.raises(ValueError, match=f"12345678: {several}"):
+        point_named(points, "12345678")
     for word in ("4", "1234567", "beef", ""):
-        assert "there is no such point; write a number from 0 to 3" in refused(extract._chosen, sweep, word)
+        with pytest.raises(ValueError, match="there is no such point; write a number from 0 to 3"):
+            point_named(points, word)
 
 
 @pytest.mark.parametrize(

@@ -339,6 +339,11 @@ def test_tests_of_groups_need_two_of_them_and_samples_in_each() -> None:
         assert test([]) is None
     for test in (metrics.welch_anova, metrics.levene):
         assert test([[1.0, 2.0, 4.0], [3.0]]) is None
+    # Two samples are equally far from their median, and so are these four: their deviations differ by rounding alone.
+    assert metrics.levene([[0.1, 0.3], [1.1, 1.4]]) is None
+    assert metrics.levene([[0.1, 0.3], [1.1, 1.2, 1.5]]) is None
+    assert metrics.levene([[0.1, 0.1, 0.7, 0.7], [1.1, 1.1, 1.3, 1.3]]) is None
+    assert metrics.levene([[0.1, 0.2, 0.7], [1.1, 1.2, 1.4]]) is not None
     # One group without a variance is what Levene's test is about; a single sample has a rank.
     still = metrics.levene([[1.0, 5.0, 9.0, 17.0], [2.0, 2.0, 2.0, 2.0]])
     assert still is not None

@@ -189,10 +189,17 @@ def test_harm_is_done_to_flows_of_the_same_name() -> None:
 
 def swept(axis: str, values: list[str], goodputs: list[float]) -> SweepResult:
     rows = [
-        {"label": "a", axis: value, "goodput_mbps": goodput} for value, goodput in zip(values, goodputs, strict=True)
+        {"label": "a", "cc": "reno", axis: value, "goodput_mbps": goodput}
+        for value, goodput in zip(values, goodputs, strict=True)
     ]
-    rows += [row | {"label": "b", "goodput_mbps": 10.0} for row in rows]
-    metas = [Meta("1", "e", "", 0, 1, "a" * 64, 2.0, 0.5, 0.6, 10, 15, settings={axis: value}) for value in values]
+    return of_rows([*rows, *(row | {"label": "b", "goodput_mbps": 10.0} for row in rows)], [axis])
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> SweepResult:
+    metas = [
+        Meta("1", "e", "", 0, 1, "a" * 64, 2.0, 0.5, 0.6, 10, 15, settings={axis: row[axis] for axis in axes})
+        for row in rows
+    ]
     return SweepResult(Table(pl.DataFrame(rows)), Table(pl.DataFrame()), metas)
 
 
@@ -202,3 +209,32 @@ def test_the_loss_that_halves_is_one_of_means_over_repetitions_in_percent_or_par
         assert (measure.of, measure.name, measure.unit) == ("a", "half_throughput_loss", "")
         assert measure.value == pytest.approx(0.015)
     assert measures(swept("path.rtt", ["1ms", "2ms"], [8.0, 2.0])) == []
+
+
+def test_a_model_of_losses_is_no_point_of_the_curve_over_losses() -> None:
+    losses = ["0%", "1%", "2%", "gilbert-elliott p=0.1"]
+    (measure,) = measures(swept("path.loss", losses, [10.0, 8.0, 2.0, 1.0]))
+    assert measure.value == pytest.approx(0.015)
+
+
+def test_each_other_setting_has_its_own_loss_that_halves() -> None:
+    curves = {"10ms": [10.0, 8.0, 2.0], "100ms": [10.0, 4.0, 2.0]}
+    rows = [
+        {"label": "a", "cc": "reno", "path.loss": loss, "path.rtt": rtt, "seed": seed, "goodput_mbps": rate}
+        for rtt, rates in curves.items()
+        for loss, rate in zip(["0%", "1%", "2%"], rates, strict=True)
+        for seed in ("1", "2")
+    ]
+    found = {measure.of: measure.value for measure in measures(of_rows(rows, ["path.loss", "path.rtt", "seed"]))}
+    assert found == pytest.approx({"a, rtt 10ms": 0.015, "a, rtt 100ms": 0.01 * 5 / 6})
+
+
+def test_algorithms_under_one_label_have_each_their_own_loss_that_halves() -> None:
+    curves = {"reno": [10.0, 8.0, 2.0], "bbr": [10.0, 10.0, 5.0]}
+    rows = [
+        {"label": "main", "cc": cc, "path.loss": loss, "flows[0].cc": cc, "goodput_mbps": rate}
+        for cc, rates in curves.items()
+        for loss, rate in zip(["0", "0.01", "0.02"], rates, strict=True)
+    ]
+    found = {measure.of: measure.value for measure in measures(of_rows(rows, ["path.loss", "flows[0].cc"]))}
+    assert found == pytest.approx({"main, reno": 0.015, "main, bbr": 0.02})

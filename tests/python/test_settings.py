@@ -107,11 +107,27 @@ ONLY_DEFAULT = {
 """Keys whose other values the documents above refuse: these are what they have already."""
 
 
+PROFILES = {"quic": "quic", "probe": "probe", "real_time": "real-time"}
+"""The endpoints that read a table of `transport`; others refuse it."""
+
+
+def read_by(leaf: Leaf, document: dict[str, Any]) -> tuple[dict[str, Any], Leaf]:
+    """The document with endpoints that read a key, and the key with what it needs."""
+    path, _, table = leaf.path.rpartition(".")[0].rpartition(".")
+    if not path.endswith("transport") or table not in PROFILES:
+        return document, leaf
+    need = (path, f"{{ profile = {json.dumps(PROFILES[table])} }}")
+    # Probes and calls have no controller.
+    flows = document["flows"] if table == "quic" else [{}]
+    return document | {"flows": flows}, leaf._replace(needs=(*leaf.needs, need))
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_each_key_of_the_schema_changes_the_experiment_or_is_refused(name: str) -> None:
-    document, schema, path = DOCUMENTS[name]
+    given, schema, path = DOCUMENTS[name]
     found, silent = 0, []
-    for leaf in leaves(schema, path):
+    for each in leaves(schema, path):
+        document, leaf = read_by(each, given)
         before = hashes(document, leaf.needs)
         taken: list[Any] = []
         for value in values(leaf.schema):

@@ -58,6 +58,23 @@ def test_bbr_is_told_from_reno_under_loss_and_cubic_is_not(folder: Path) -> None
     assert differ == {(0, 1): True, (0, 2): True, (1, 2): False}
 
 
+@pytest.mark.parametrize(
+    ("sizes", "are_tested", "method"),
+    [((2, 2), False, "games-howell"), ((3, 2), False, "games-howell"), ((3, 3), True, "tukey")],
+)
+def test_variances_of_two_runs_are_not_tested_nor_assumed_to_be_equal(
+    sizes: tuple[int, int], are_tested: bool, method: str
+) -> None:
+    rates = {"cubic": [5.0, 5.3, 5.7], "reno": [4.1, 4.2, 4.4]}
+    of = [samples.Group(cc, np.array(rates[cc][:size])) for cc, size in zip(rates, sizes, strict=True)]
+    found = statistics._compared("goodput_mbps", of, [], None)
+    assert ("Levene's test" in [test.name for test in found.tests]) == are_tested
+    assert found.method == method
+    assert len(found.pairs) == 1
+    assert any("cannot be tested below 3 samples a group: " in note for note in found.notes) == (not are_tested)
+    assert any("reno" in note for note in found.notes) == (not are_tested)
+
+
 def test_flows_of_one_run_are_one_sample_of_their_group() -> None:
     together = db.compare("bbr", "bbr", "cubic", together=True, duration="3s", repeat=3, vary_rtt=True)
     found = db.stats(together, by="cc")
@@ -74,12 +91,12 @@ def test_jains_index_belongs_to_a_run_and_not_to_its_flows() -> None:
 
 
 def test_settings_that_groups_mix_are_named() -> None:
-    sweep = db.compare("bbr", "cubic", buffer=["1bdp", "4bdp"], loss="1%", duration="2s", repeat=2)
+    sweep = db.compare("bbr", "cubic", buffer=["1bdp", "4bdp"], loss="1%", duration="2s", repeat=3)
     apart = db.stats(sweep)
     assert len(apart.groups) == 4
     assert not apart.notes
     mixed = db.stats(sweep, by="cc")
-    assert [group.n for group in mixed.groups] == [4, 4]
+    assert [group.n for group in mixed.groups] == [6, 6]
     assert any("mixes runs of different buffer" in text for text in mixed.notes)
     assert not db.stats(sweep, by="cc", where={"buffer": "4bdp"}).notes
 
@@ -297,7 +314,7 @@ def test_groups_are_what_flows_differ_in_and_named_by_it() -> None:
     assert [group.name for group in groups_of(flows=labelled, axes=[]).of] == ["x", "y"]
     only_loss = FLOWS.filter(FLOWS["cc"] == "a")
     assert [group.name for group in groups_of(flows=only_loss).of] == ["loss 0%", "loss 1%"]
-    assert samples._name([], ()) == "all runs"
+    assert selection.named_by([], ()) == "all runs"
     assert samples._telling_apart(FLOWS, ["path.loss", "same"], "jain") == ["path.loss"]
     with_result = FLOWS.with_columns(pl.lit("one").alias("result"))
     assert [group.name for group in groups_of(["result"], ["result"], with_result).of] == ["one"]

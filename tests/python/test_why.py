@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -278,6 +279,26 @@ def test_an_answer_without_a_cause_says_so() -> None:
     (answer,) = why.answers(setup, progress=False)
     assert answer.named == []
     assert "nothing of what was tried makes it faster" in words.sentence(answer)
+
+
+def test_where_no_transfer_began_in_the_measured_interval_it_says_so(dumbbell: Cli, tmp_path: Path) -> None:
+    early = {"kind": "list", "label": "early", "cc": "cubic", "flows": [["0s", "50kB"]]}
+    document = {"duration": "2s", "warmup": "1s", "path": PATH, "traffic": [early], "flows": []}
+    folder = db.run(document).save(tmp_path / "run")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (answer,) = why.answers(db.load_result(folder), repeat=2, progress=False)
+        told = words.sentence(answer)
+    assert not answer.is_measured
+    assert told.startswith("No transfer of early began in the measured interval")
+    assert "To change first: warmup" in told
+    printed = dumbbell("why", folder, "--repeat", "1")
+    assert (printed.status, "pair of runs" in printed.out) == (0, False)
+    (entry,) = json.loads(dumbbell("why", folder, "--repeat", "1", "--json").out)["answers"]
+    assert (entry["now"], entry["causes"]) == (None, [])
+    page = dumbbell("report", folder)
+    assert (page.status, "Warning" in page.err) == (0, False)
+    assert "No transfer of early began" in (folder / "report.md").read_text(encoding="utf-8")
 
 
 def test_marks_below_a_packet_time_are_warned_of(dumbbell: Cli) -> None:

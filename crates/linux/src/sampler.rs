@@ -9,7 +9,7 @@ use crate::tcp_info::{BbrInfo, TcpInfo};
 use crate::{Shared, rights};
 use dumbbell_cc_contract::CaState;
 use dumbbell_network::add_sender;
-use dumbbell_results::{FlowCounts, FlowSample, Recorder};
+use dumbbell_results::{FlowCounts, FlowSample, Recorder, Tells};
 use dumbbell_scenario::{Flow, Scenario};
 use dumbbell_transport::Pacing;
 use dumbbell_units::{Duration, Time};
@@ -202,7 +202,7 @@ impl<'a> Sampler<'a> {
                     sample_endpoint(&mut self.recorder, (due, index), pair, arrivals(counted, last, interval), is_full);
                     continue;
                 }
-                let sample = FlowSample { is_opaque: true, ..arrivals(counted, last, interval) };
+                let sample = FlowSample { tells: Tells::Nothing, ..arrivals(counted, last, interval) };
                 self.recorder.flow(due, index, sample, |values| values.fill(f64::NAN));
                 continue;
             };
@@ -258,7 +258,10 @@ fn sample_endpoint(
     let report = end.report();
     let sent = report.sent.copied().unwrap_or_default();
     (sample.sent, sample.retransmits) = (sent.sent_segments, sent.retransmitted_segments);
-    let Some(sending) = report.sending else { return recorder.flow(due, index, sample, |_| {}) };
+    let Some(sending) = report.sending else {
+        sample.tells = Tells::Counts;
+        return recorder.flow(due, index, sample, |_| {});
+    };
     sample.limited_by = sending.limit(due).on(is_full).name();
     add_sender(&mut sample, &sending);
     recorder.flow(due, index, sample, |values| {

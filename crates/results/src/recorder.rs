@@ -111,7 +111,7 @@ fn place(at: Time, index: usize) -> Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Names, Table, Values};
+    use crate::{Names, Table, Tells, Values};
 
     fn recorder(observables: &[&[&str]]) -> Recorder {
         Recorder::new(Some(Duration::from_millis(10)), observables.iter().map(|names| names.to_vec()))
@@ -200,18 +200,43 @@ mod tests {
         assert_eq!((recorder.memory(), recorder.table_bytes()), (0, 0));
     }
 
-    #[test]
-    fn of_a_sender_that_nobody_looks_into_only_arrivals_are_numbers() {
+    /// The columns of a flow's sample in which there are numbers.
+    fn numbers(sample: FlowSample) -> Vec<(String, f64)> {
         let mut recorder = recorder(&[&[]]);
-        let sample = FlowSample { is_opaque: true, goodput_bytes: 3, mbps_per_byte: 2.0, ..FlowSample::default() };
         recorder.flow(Time::ZERO, 0, sample, |_| {});
         let (flows, _) = recorder.take();
         let numbers = flows.columns.iter().filter_map(|column| match &column.values {
-            Values::Float(values) => Some((column.name.as_str(), values[0])),
+            Values::Float(values) => Some((column.name.clone(), values[0])),
             _ => None,
         });
-        let known: Vec<_> = numbers.filter(|(_, value)| !value.is_nan()).collect();
-        assert_eq!(known, [("t_s", 0.0), ("goodput_mbps", 6.0), ("received_mbps", 0.0)]);
+        numbers.filter(|(_, value)| !value.is_nan()).collect()
+    }
+
+    fn named(numbers: &[(&str, f64)]) -> Vec<(String, f64)> {
+        numbers.iter().map(|&(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    #[test]
+    fn of_a_sender_that_nobody_looks_into_only_arrivals_are_numbers() {
+        let sample =
+            FlowSample { tells: Tells::Nothing, goodput_bytes: 3, mbps_per_byte: 2.0, ..FlowSample::default() };
+        let known = [("t_s", 0.0), ("goodput_mbps", 6.0), ("received_mbps", 0.0)];
+        assert_eq!(numbers(sample), named(&known));
+    }
+
+    #[test]
+    fn of_a_sender_without_a_controller_arrivals_and_counts_are_numbers() {
+        let sample =
+            FlowSample { tells: Tells::Counts, sent: 7, rtt_us: Some(5_000), srtt_us_x8: 8, ..FlowSample::default() };
+        let known = [
+            ("t_s", 0.0),
+            ("rtt_ms", 5.0),
+            ("goodput_mbps", 0.0),
+            ("received_mbps", 0.0),
+            ("sent_total", 7.0),
+            ("retransmits_total", 0.0),
+        ];
+        assert_eq!(numbers(sample), named(&known));
     }
 
     #[test]
@@ -220,8 +245,13 @@ mod tests {
         recorder.flow(Time::ZERO, 0, FlowSample::default(), |_| {});
         recorder.link(Time::ZERO, 0, LinkSample::default());
         let (flows, links) = recorder.take();
-        for (table, name) in [(&flows, "ssthresh"), (&flows, "rtt_ms"), (&flows, "min_rtt_ms"), (&links, "utilization")]
-        {
+        for (table, name) in [
+            (&flows, "ssthresh"),
+            (&flows, "rtt_ms"),
+            (&flows, "srtt_ms"),
+            (&flows, "min_rtt_ms"),
+            (&links, "utilization"),
+        ] {
             let Values::Float(values) = column(table, name) else { panic!("a number") };
             assert!(values[0].is_nan(), "{name}");
         }

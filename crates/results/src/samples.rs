@@ -45,14 +45,35 @@ pub struct FlowSample {
     pub mode: &'static str,
     /// What keeps the sender from sending more.
     pub limited_by: &'static str,
-    /// Nobody can look into the sender: only what arrived is known.
-    pub is_opaque: bool,
+    /// What the sender tells.
+    pub tells: Tells,
+}
+
+/// What a sender tells of itself. What it does not tell is null in tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tells {
+    /// What it counts, and the state that a controller governs.
+    #[default]
+    All,
+    /// What it counts: no controller governs it, so that it has no window and knows no round trip.
+    Counts,
+    /// Nothing: nobody can look into it, and only what arrived is known.
+    Nothing,
+}
+
+impl Tells {
+    const ALL: [Tells; 3] = [Tells::All, Tells::Counts, Tells::Nothing];
 }
 
 impl FlowSample {
-    /// What the sender says; NaN where nobody can look into it.
-    fn told(&self, value: f64) -> f64 {
-        if self.is_opaque { f64::NAN } else { value }
+    /// What the sender counts; NaN where nobody can look into it.
+    fn counted(&self, value: f64) -> f64 {
+        if self.tells == Tells::Nothing { f64::NAN } else { value }
+    }
+
+    /// What a controller governs or learns; NaN where there is none, or nobody can look into it.
+    fn governed(&self, value: f64) -> f64 {
+        if self.tells == Tells::All { value } else { f64::NAN }
     }
 }
 
@@ -152,7 +173,7 @@ impl Sample for FlowSample {
             number(self.limited_by, names, words[15]),
             number(self.ca_state, names, words[16]),
             number(self.mode, names, words[17]),
-            self.is_opaque.into(),
+            self.tells as u64,
             self.delivery_mbps.map_or(NONE, f64::to_bits),
             self.mbps_per_byte.to_bits(),
         ];
@@ -179,7 +200,7 @@ impl Sample for FlowSample {
             limited_by,
             ca_state,
             mode,
-            is_opaque,
+            tells,
             delivery_mbps,
             mbps_per_byte,
         ] = words;
@@ -204,7 +225,7 @@ impl Sample for FlowSample {
             ca_state: name(ca_state, names),
             mode: name(mode, names),
             limited_by: name(limited_by, names),
-            is_opaque: is_opaque != 0,
+            tells: Tells::ALL.into_iter().find(|&one| one as u64 == tells).unwrap_or_default(),
         }
     }
 }
@@ -251,7 +272,12 @@ fn known<T>(value: Option<T>, convert: fn(T) -> f64) -> f64 {
 pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
     Declared::floats("t_s", "s", "Instant of the sample.", each!(|r| r.t_s)),
     Declared::index("flow", "Number of the flow.", |r| r.index),
-    Declared::floats("cwnd", "packets", "Congestion window.", each!(|r| r.sample.told(f64::from(r.sample.cwnd)))),
+    Declared::floats(
+        "cwnd",
+        "packets",
+        "Congestion window; null where no controller governs the flow.",
+        each!(|r| r.sample.governed(f64::from(r.sample.cwnd))),
+    ),
     Declared::floats(
         "ssthresh",
         "packets",
@@ -262,19 +288,23 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
         "inflight",
         "packets",
         "Packets in flight as the sender counts them.",
-        each!(|r| { r.sample.told(f64::from(r.sample.inflight)) }),
+        each!(|r| { r.sample.governed(f64::from(r.sample.inflight)) }),
     ),
     Declared::floats(
         "pacing_mbps",
         "Mbit/s",
         "Rate at which the sender may transmit.",
-        each!(|r| { r.sample.told(r.sample.pacing_rate as f64 * 8e-6) }),
+        each!(|r| { r.sample.governed(r.sample.pacing_rate as f64 * 8e-6) }),
     ),
     Declared::floats(
         "srtt_ms",
         "ms",
-        "Smoothed round-trip time.",
-        each!(|r| r.sample.told(f64::from(r.sample.srtt_us_x8) / 8e3)),
+        "Smoothed round-trip time; null before the first sample of it.",
+        each!(|r| {
+            // As in the kernel, zero says that there is none yet.
+            let srtt_us_x8 = Some(r.sample.srtt_us_x8).filter(|&srtt| srtt > 0);
+            r.sample.governed(known(srtt_us_x8, |srtt| f64::from(srtt) / 8e3))
+        }),
     ),
     simulated(Declared::floats(
         "rtt_ms",
@@ -310,13 +340,13 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
         "acked_total",
         "packets",
         "Packets delivered so far, each counted once.",
-        each!(|r| { r.sample.told(r.sample.delivered as f64) }),
+        each!(|r| { r.sample.governed(r.sample.delivered as f64) }),
     ),
     Declared::floats(
         "sent_total",
         "packets",
         "Data packets sent so far.",
-        each!(|r| r.sample.told(r.sample.sent as f64)),
+        each!(|r| r.sample.counted(r.sample.sent as f64)),
     ),
     simulated(Declared::floats(
         "lost_total",
@@ -328,19 +358,19 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
         "retransmits_total",
         "packets",
         "Packets sent again so far.",
-        each!(|r| r.sample.told(r.sample.retransmits as f64)),
+        each!(|r| r.sample.counted(r.sample.retransmits as f64)),
     ),
     Declared::floats(
         "sacked",
         "packets",
         "Packets selectively acknowledged (`sacked_out`).",
-        each!(|r| { r.sample.told(f64::from(r.sample.sacked_out)) }),
+        each!(|r| { r.sample.governed(f64::from(r.sample.sacked_out)) }),
     ),
     Declared::floats(
         "packets_out",
         "packets",
         "Packets sent and not cumulatively acknowledged.",
-        each!(|r| { r.sample.told(f64::from(r.sample.packets_out)) }),
+        each!(|r| { r.sample.governed(f64::from(r.sample.packets_out)) }),
     ),
 ];
 
@@ -420,7 +450,7 @@ mod tests {
             ca_state: "open",
             mode: "probe",
             limited_by: "cwnd",
-            is_opaque: true,
+            tells: Tells::Nothing,
         });
     }
 

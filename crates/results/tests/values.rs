@@ -2,8 +2,8 @@
 
 use dumbbell_results::{
     Completion, DatagramSummary, FlowCounts, FlowSample, FlowSummary, Histogram, LinkCounts, LinkSample, LinkSummary,
-    PageLoad, Recorder, StreamSummary, Table, TrafficSummary, UNKNOWN, Values, columns, completions, datagrams, flows,
-    links, pages, traffic,
+    PageLoad, Recorder, StreamSummary, Table, Tells, TrafficSummary, UNKNOWN, Values, columns, completions, datagrams,
+    flows, links, pages, traffic,
 };
 use dumbbell_units::{Duration, Time};
 
@@ -249,7 +249,7 @@ fn a_flow_at_an_instant() {
         ca_state: "recovery",
         mode: "drain",
         limited_by: "pacing",
-        is_opaque: false,
+        tells: Tells::All,
     };
     let mut recorder = Recorder::new(Some(ms(10)), [vec!["bw"], vec!["bw"]].into_iter());
     assert_eq!(recorder.begin(), Some(ms(10)));

@@ -5,7 +5,7 @@
 
 use crate::error::{Problem, Problems};
 use crate::key_path::{KeyPath, Step};
-use crate::tree::{Entry, Node, Span, Value};
+use crate::tree::{Entry, Node, Span, Value, huge};
 use dumbbell_parameters::Refusal;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
@@ -52,6 +52,13 @@ struct Finding {
 impl Error {
     fn new(message: String, help: Option<String>) -> Error {
         Error(Box::new(Finding { message, help, steps: Vec::new(), located: false, span: None }))
+    }
+
+    /// What is wrong with an integer beyond 64 bits, which shows as the float that stands for it.
+    fn of_huge(mut self, digits: &str) -> Error {
+        self.0.message = self.0.message.replace(&format!("`{}`", huge(digits)), &format!("`{digits}`"));
+        self.0.help = self.0.help.or_else(|| Some(format!("a whole number is at most {} (2^63 - 1)", i64::MAX)));
+        self
     }
 
     /// The innermost place that sees an error is where it happened.
@@ -143,6 +150,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             Value::Bool(b) => visitor.visit_bool(*b),
             Value::Integer(i) => visitor.visit_i64(*i),
             Value::Float(x) => visitor.visit_f64(*x),
+            Value::Huge(digits) => visitor.visit_f64(huge(digits)).map_err(|e: Error| e.of_huge(digits)),
             Value::Text(text) => visitor.visit_str(text),
             Value::List(list) => visitor.visit_seq(Elements { rest: list.iter().enumerate() }),
             Value::Table(entries) => visitor.visit_map(Entries { rest: entries.iter(), current: None }),
@@ -286,6 +294,33 @@ mod tests {
         assert_eq!(keys, ["inner.span", "inner.cuont", "list[0].count", "list[1].span"]);
         assert!(found[2].1.contains("read `-1`, but this must be a whole number from 0"));
         assert!(found[3].1.contains("read `true`, but this must be a duration"));
+    }
+
+    #[test]
+    fn an_integer_beyond_64_bits_is_shown_as_it_is_written_with_the_bound() {
+        #[derive(Debug, Deserialize)]
+        struct Numbers {
+            whole: Option<u64>,
+            number: Option<f64>,
+        }
+        let mut problems = Problems::default();
+        let text = "whole = 9223372036854775808\nnumber = 9223372036854775808";
+        let tree = Node::from_toml(text, 0, &mut problems);
+        assert!(decode::<Numbers>(&tree, &mut problems).is_none());
+        let sources = crate::error::Sources::new("test", Some(text));
+        let errors = problems.into_result(&sources).unwrap_err().to_string();
+        let read = "read `9223372036854775808`, but this must be a whole number, 0 or more";
+        assert!(errors.contains(read) && errors.contains("help: a whole number is at most 9223372036854775807"));
+        // Where any number may stand it is one.
+        let mut problems = Problems::default();
+        let number = Node::from_toml("number = 9223372036854775808", 0, &mut problems);
+        let numbers: Numbers = decode(&number, &mut problems).unwrap();
+        assert_eq!((numbers.whole, numbers.number), (None, Some(9_223_372_036_854_775_808.0)));
+        let json = Node::from_json(&serde_json::json!({ "whole": u64::MAX }));
+        let mut problems = Problems::default();
+        assert!(decode::<Numbers>(&json, &mut problems).is_none());
+        let errors = problems.into_result(&crate::error::Sources::new("test", None)).unwrap_err().to_string();
+        assert!(errors.contains("read `18446744073709551615`"), "{errors}");
     }
 
     #[test]

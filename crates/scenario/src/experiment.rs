@@ -5,6 +5,7 @@ use crate::error::{Problems, ScenarioErrors, Sources};
 use crate::overrides::Overrides;
 use crate::resolve::{Loader, RateSource, Resolved, vary_phase, vary_rtts};
 use crate::sweep::{Sweep, seed_of};
+use crate::tables::Tables;
 use crate::tree::Node;
 use crate::{Scenario, canonical, explain, include};
 use dumbbell_cc::Catalog;
@@ -109,8 +110,10 @@ impl Experiment {
         let combinations = Arc::new(Combinations::new(tree, sweep, Loader::new(&name), catalog));
         let mut points = Vec::with_capacity(combinations.len() * combinations.repeat() as usize);
         let mut problems = Problems::default();
+        let mut tables = Tables::default();
         for combination in 0..combinations.len() {
             if let Some(resolved) = combinations.check(combination, &mut problems) {
+                tables.add(&resolved.tables);
                 points.extend((0..combinations.repeat()).map(|repeat| {
                     let seed = seed_of(resolved.scenario.seed, repeat);
                     Point { combination, repeat, seed, combinations: combinations.clone() }
@@ -118,6 +121,9 @@ impl Experiment {
             } else if problems.len() >= Problems::MAX {
                 break;
             }
+        }
+        if problems.is_empty() {
+            tables.check(&mut problems);
         }
         problems.into_result(&sources)?;
         Ok(Experiment { name, included, points })

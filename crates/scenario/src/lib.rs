@@ -26,6 +26,7 @@ mod resolve;
 mod resolved;
 mod schema;
 mod sweep;
+mod tables;
 mod tree;
 
 pub use dumbbell_path::Dscp;

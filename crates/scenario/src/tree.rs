@@ -35,6 +35,8 @@ pub(crate) enum Value {
     Bool(bool),
     Integer(i64),
     Float(f64),
+    /// An integer beyond 64 bits, as it is written: a number where any number may be, too large for all others.
+    Huge(String),
     Text(String),
     List(Vec<Node>),
     Table(Vec<Entry>),
@@ -78,6 +80,7 @@ impl Node {
             serde_json::Value::Bool(b) => Value::Bool(*b),
             serde_json::Value::Number(n) => match n.as_i64() {
                 Some(integer) => Value::Integer(integer),
+                None if n.is_u64() => Value::Huge(n.to_string()),
                 None => Value::Float(n.as_f64().unwrap_or(f64::NAN)),
             },
             serde_json::Value::String(text) => Value::Text(text.clone()),
@@ -99,6 +102,7 @@ impl Node {
             Value::Bool(b) => (*b).into(),
             Value::Integer(i) => (*i).into(),
             Value::Float(f) => (*f).into(),
+            Value::Huge(digits) => huge(digits).into(),
             Value::Text(text) => text.clone().into(),
             Value::List(list) => list.iter().map(Node::to_json).collect(),
             Value::Table(entries) => entries.iter().map(|e| (e.key.clone(), e.node.to_json())).collect(),
@@ -263,7 +267,7 @@ impl Value {
         match self {
             Value::Null => "nothing",
             Value::Bool(_) => "a boolean",
-            Value::Integer(_) | Value::Float(_) => "a number",
+            Value::Integer(_) | Value::Float(_) | Value::Huge(_) => "a number",
             Value::Text(_) => "a text",
             Value::List(_) => "a list",
             Value::Table(_) => "a table",
@@ -286,12 +290,17 @@ fn node_from_toml(value: &Spanned<DeValue<'_>>, source: usize) -> Node {
     Node { value, span }
 }
 
-/// Integers beyond 64 bits become floats: too large for every key, and refused there.
 fn integer_from_toml(digits: &str, radix: u32) -> Value {
     match i64::from_str_radix(digits, radix) {
         Ok(integer) => Value::Integer(integer),
-        Err(_) => Value::Float(digits.parse().unwrap_or(f64::INFINITY)),
+        Err(_) if radix == 10 => Value::Huge(digits.to_owned()),
+        Err(_) => Value::Float(f64::INFINITY),
     }
+}
+
+/// The number of these digits, as near as a float comes.
+pub(crate) fn huge(digits: &str) -> f64 {
+    digits.parse().unwrap_or(f64::INFINITY)
 }
 
 fn table_from_toml(table: &DeTable<'_>, source: usize) -> Value {

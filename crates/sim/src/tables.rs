@@ -4,7 +4,7 @@ use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
 use dumbbell_network::{Entry, LinkWatch, add_sender};
 use dumbbell_path::Media;
-use dumbbell_results::{DatagramSummary, FlowSample, FlowSummary, Recorder};
+use dumbbell_results::{DatagramSummary, FlowSample, FlowSummary, Recorder, Tells};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::Limit;
 use dumbbell_units::{Duration, Time};
@@ -42,6 +42,7 @@ pub(crate) fn sample<'f>(
         }
         let mut sample = counted(flow, interval);
         let Some(sending) = flow.ends.sending() else {
+            sample.tells = Tells::Counts;
             recorder.flow(now, index, sample, |_| {});
             continue;
         };

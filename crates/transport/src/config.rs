@@ -455,6 +455,18 @@ impl TransportConfig {
         serde_json::to_value(self).unwrap_or_default()
     }
 
+    /// Leaves the tables that its protocol does not read at their defaults; whether that changes anything.
+    pub fn forget_unread(&mut self) -> bool {
+        fn forget<T: Default + PartialEq>(table: &mut T, is_read: bool) -> bool {
+            !is_read && std::mem::take(table) != T::default()
+        }
+        let protocol = self.protocol;
+        let quic = forget(&mut self.quic, protocol.reads("quic"));
+        let probe = forget(&mut self.probe, protocol.reads("probe"));
+        let real_time = forget(&mut self.real_time, protocol.reads("real_time"));
+        quic || probe || real_time
+    }
+
     /// What is out of its declared range, or contradicts something else.
     pub fn check(&self) -> Vec<Problem> {
         let mut problems = check(TransportConfig::parameters(), self);

@@ -51,6 +51,21 @@ impl Protocol {
     pub(crate) const OWN: [Protocol; 5] =
         [Protocol::Tcp, Protocol::Quic, Protocol::Udp, Protocol::Probe, Protocol::RealTime];
 
+    /// The tables of parameters that belong to one protocol: their name, and the ready-made endpoints that read them.
+    pub const TABLES: [(&'static str, &'static str); 3] =
+        [("quic", "quic"), ("probe", "probe"), ("real_time", "real-time")];
+
+    /// Whether it reads such a table; a library says by itself what it heeds.
+    pub fn reads(self, table: &str) -> bool {
+        match self {
+            Protocol::Tcp | Protocol::Udp => false,
+            Protocol::Quic => table == "quic",
+            Protocol::Probe => table == "probe",
+            Protocol::RealTime => table == "real_time",
+            Protocol::Library(_) => true,
+        }
+    }
+
     /// Whether a congestion controller governs the sender.
     pub fn is_controlled(self) -> bool {
         self.why_uncontrolled().is_none()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dumbbell import _core, experiment, scratch
+from dumbbell import _core, arguments, experiment, scratch
 from dumbbell.advice import traces
 from dumbbell.advice.map import ALONE, ITSELF, Cell, DecisionMap, Queue, Row, by_row, folder_of
 from dumbbell.advice.rule import WEIGHT, Runs, judge
@@ -244,23 +244,22 @@ def ask(
         raise ValueError("the bottleneck follows a rate or a trace, not both")
     if measured_queue is not None and buffer is not None:
         raise ValueError("the queue is that of `buffer` or that of a measurement, not both")
-    if repeat < 2:
+    if arguments.whole("repeat", repeat, 20) < 2:
         raise ValueError(f"repeat={repeat}: one run says nothing of chance; at least 2")
     if not (math.isfinite(delay_weight) and delay_weight >= 0):
         raise ValueError(f"--delay-weight {delay_weight:g}: write a number from 0 on, such as 0.5")
-    rates = [] if trace is not None else _list(RATE if rate is None else rate)
+    rates = [] if trace is not None else arguments.texts("rate", RATE if rate is None else rate, '"10mbit"')
     question = Question(
-        list(candidates), rates, None if trace is None else Path(trace), _list(rtt), _list(loss),
-        _list(QUEUES if buffer is None else buffer),
-        measured_queue, list(company), duration, repeat, delay_weight, dict(set or {}), seed,
+        arguments.texts("candidates", candidates, '["bbr", "cubic"]'), rates,
+        None if trace is None else arguments.path("trace", trace, "a trace"),
+        arguments.texts("rtt", rtt, '"40ms"'), arguments.texts("loss", loss, '"1%"'),
+        arguments.texts("buffer", QUEUES if buffer is None else buffer, '"1bdp"'), measured_queue,
+        arguments.texts("company", company, '["alone", "cubic"]'), arguments.text("duration", duration, '"60s"'),
+        repeat, delay_weight, arguments.settings("set", set, '{"path.queue": "codel"}'), seed,
     )  # fmt: skip
     for row in question.rows:
         question.load(row, question.first_queues(row))
     return question
-
-
-def _list(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
 
 
 def answer(question: Question, out: Path | None, limits: dict[str, Any]) -> DecisionMap:

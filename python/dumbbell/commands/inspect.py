@@ -9,7 +9,7 @@ import typer
 
 from dumbbell import _core, extras
 from dumbbell.commands import completion, options
-from dumbbell.console import examples, fail, itemise, print_json
+from dumbbell.console import examples, fail, itemise, note, print_json
 
 EXPLAIN_EXAMPLES = examples(
     "dumbbell explain who-wins.toml",
@@ -71,14 +71,19 @@ def metrics(
     from dumbbell.measures import measures
     from dumbbell.results import Result, load
 
+    result = load(folder)
     alone = None if solo is None else load(solo)
     if alone is not None and not isinstance(alone, Result):
         fail(f"--solo {solo}: this is a sweep; give the directory of one run")
-    found = measures(load(folder), alone)
+    if alone is not None and not isinstance(result, Result):
+        fail(f"--solo {solo}: harm is done in one run, and {folder} is a sweep; give the directory of one run")
+    found = measures(result, alone)
     if as_json:
         print_json({"metrics": [dataclasses.asdict(measure) for measure in found]})
-    else:
+    elif found or isinstance(result, Result):
         report.measures(found)
+    else:
+        note("no metric of this sweep has a value: there is the loss that halves goodput, of sweeps over path.loss")
 
 
 def columns(

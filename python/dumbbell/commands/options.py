@@ -163,9 +163,14 @@ def check_trace(trace: Path | None) -> None:
     """Refuses a trace that is not there."""
     if trace is not None and not trace.is_file():
         fail(
-            f"--trace {trace}: there is no such file\n  help: a Mahimahi trace, one time in milliseconds for every "
+            f"--trace {trace}: {missing(trace)}\n  help: a Mahimahi trace, one time in milliseconds for every "
             "delivery opportunity of 1500 bytes; for a link without a trace give --rate 20mbit"
         )
+
+
+def missing(path: Path) -> str:
+    """What to say of a path that is no file."""
+    return "this is a directory, and a file is wanted" if path.is_dir() else "there is no such file"
 
 
 def several(text: str) -> list[str]:

@@ -54,7 +54,7 @@ def watch(
     if kind not in (None, "png", "svg", "pdf"):
         fail(f"--out {out}: write NAME.png, NAME.svg or NAME.pdf")
     if not file.is_file():
-        fail(f"{file}: there is no such file")
+        fail(f"{file}: {options.missing(file)}")
     if out is not None:
         extras.need("plots", "--out")
         # What takes its time to import, before anybody waits for it.

@@ -70,7 +70,8 @@ def why(
         if (cleared := words.cleared(answer)) is not None:
             say(cleared)
         show("")
-    say(words.intervals(found))
+    if any(answer.is_measured for answer in found):
+        say(words.intervals(found))
 
 
 def _result(

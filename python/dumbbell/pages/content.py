@@ -199,7 +199,8 @@ def _why(result: Result, folder: Path) -> tuple[list[Why], list[str]]:
         command = reasons.command(answer.named[0], str(folder / SCENARIO)) if answer.named else None
         grid = reasons.grid(answer) if answer.named else None
         sentence, cleared = reasons.sentence(answer), reasons.cleared(answer)
-        found.append(Why(sentence, grid, cleared, command, reasons.intervals([answer])))
+        intervals = reasons.intervals([answer]) if answer.is_measured else ""
+        found.append(Why(sentence, grid, cleared, command, intervals))
     return found, []
 
 

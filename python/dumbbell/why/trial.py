@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dumbbell import _core, experiment
-from dumbbell.inference import ALPHA, FloatArray, Interval, mean_interval
+from dumbbell.inference import ALPHA, FloatArray, Interval, finite, mean_interval
 from dumbbell.why import limits
 from dumbbell.why.causes import Cause, causes
 from dumbbell.why.setup import Setup, Subject
@@ -69,11 +69,17 @@ class Answer:
     unit: str
     """Of the measure: ``Mbit/s`` of goodput, or ``s`` that its transfers take on average."""
     now: float
+    """NaN where no transfer began in the measured interval."""
     effects: Sequence[Effect]
     """Of all causes that were tried, those that cost most first, natural ones last."""
     runs: int
     limited_by: Mapping[str, float]
     """The share of its samples by what limited it; the largest first. Empty where nothing was recorded."""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there is something to explain."""
+        return bool(np.isfinite(self.now))
 
     @property
     def named(self) -> list[Effect]:
@@ -226,9 +232,9 @@ def _answer(
         interval = mean_interval(_log_ratios(now, without, unit), confidence)
         if interval is not None:
             effects.append(Effect(cause, _as_gain(interval), float(np.nanmean(without))))
-    return Answer(
-        subject, unit, float(np.nanmean(now)), _ranked(effects), repeat, limited_by=limits.shares(setup, subject)
-    )
+    measured = finite(now)
+    mean = float(measured.mean()) if measured.size else np.nan
+    return Answer(subject, unit, mean, _ranked(effects), repeat, limited_by=limits.shares(setup, subject))
 
 
 def _log_ratios(now: FloatArray, without: FloatArray, unit: str) -> FloatArray:

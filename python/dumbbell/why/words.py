@@ -30,6 +30,11 @@ def _to_change(answer: Answer) -> str | None:
 
 def _first(answer: Answer) -> str:
     label, now = answer.subject.label, f"{number(answer.now)} {answer.unit}"
+    if not answer.is_measured:
+        return (
+            f"No transfer of {label} began in the measured interval, so that there is none to ask about. To change "
+            "first: warmup and cooldown, between which one has to begin, or when transfers do."
+        )
     has = f"{label} takes {now}" if answer.unit == "s" else f"{label} has {now}"
     if not answer.named:
         return f"{has}; nothing of what was tried makes it faster."
@@ -82,7 +87,7 @@ def as_json(answer: Answer, scenario: str | None) -> dict[str, Any]:
     return {
         "label": answer.subject.label,
         "unit": answer.unit,
-        "now": answer.now,
+        "now": _finite(answer.now),
         "runs": answer.runs,
         "limited_by": dict(answer.limited_by),
         "causes": [

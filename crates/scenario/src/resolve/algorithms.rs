@@ -1,6 +1,6 @@
 //! What governs a flow: controllers, presets, and the parameters of its endpoints.
 
-use super::{Context, Given, top};
+use super::{Context, Given, ProtocolTable, top};
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
 use crate::explain::parameters::flatten;
@@ -235,7 +235,7 @@ impl Context<'_> {
         let profile = self.profile(spec);
         let key = layers.iter().fold(profile.to_owned(), |key, layer| format!("{key} {}", layer.to_json()));
         if let Some(known) = self.loader.transport(&key) {
-            return Some(known);
+            return Some(self.with_its_tables(known, &own_at));
         }
         let has_mss = layers.iter().any(|layer| layer.entry("mss").is_some());
         let ready_made = Node::from_json(&serde_json::to_value(TransportConfig::profile(profile)?).ok()?);
@@ -251,13 +251,31 @@ impl Context<'_> {
         problems.extend(of_another_profile(&config, profile));
         if problems.is_empty() {
             self.loader.keep_transport(key, &config);
-            return Some(config);
+            return Some(self.with_its_tables(config, &own_at));
         }
         for problem in problems {
             let is_own = tree.get(&own_at.keys(&problem.key)).is_some();
             self.report.parameters(if is_own { &own_at } else { &file_at }, [problem]);
         }
         None
+    }
+
+    /// The parameters without the tables that these endpoints do not read; notes which tables the file gives for them.
+    fn with_its_tables(&mut self, given: TransportConfig, own_at: &KeyPath) -> TransportConfig {
+        let mut config = given.clone();
+        let has_unread = config.forget_unread();
+        for at in [&top("transport"), own_at] {
+            for (table, profile) in Protocol::TABLES {
+                let at = at.key(table);
+                let Some(node) = self.report.tree.get(&at) else { continue };
+                let is_read = config.protocol.reads(table);
+                if is_read || has_unread && changes(&given, table, &node.to_json()) {
+                    let span = self.report.tree.key_span(&at);
+                    self.tables.push(ProtocolTable { at, span, profile, is_read });
+                }
+            }
+        }
+        config
     }
 }
 
@@ -275,6 +293,17 @@ fn refusal_of_library(transport: &TransportConfig, controller: &dyn Controller) 
             (message, format!("add transport = \"{own}\", or choose another `cc`"))
         }),
     }
+}
+
+/// Whether what is given in a table is no default.
+fn changes(config: &TransportConfig, table: &str, given: &serde_json::Value) -> bool {
+    let [given, now, default] =
+        [given, &config.to_json()[table], &TransportConfig::default().to_json()[table]].map(|value| {
+            let mut flat = Map::new();
+            flatten("", value, &mut flat);
+            flat
+        });
+    given.keys().any(|key| now.get(key) != default.get(key))
 }
 
 /// The endpoints of a library with the constants of others.

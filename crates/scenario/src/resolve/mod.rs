@@ -26,7 +26,7 @@ pub(crate) use vary_rtt::vary_rtts;
 use crate::error::{Problems, Reporter};
 use crate::file::{File, QueueSpec};
 use crate::key_path::KeyPath;
-use crate::tree::Node;
+use crate::tree::{Node, Span};
 use crate::{Record, Scenario};
 use dumbbell_cc::Catalog;
 use dumbbell_path::{LinkContext, QueueRecipe};
@@ -67,6 +67,21 @@ pub(crate) struct Resolved {
     pub varies_phase: bool,
     /// Keys of the top level that the file does not give.
     pub defaults: Vec<&'static str>,
+    /// The tables of parameters of one protocol that the file gives: those that the endpoints of an entry read, and of
+    /// the others those that give more than defaults.
+    pub tables: Vec<ProtocolTable>,
+}
+
+/// A table of parameters of one protocol that the file gives for an entry of flows or traffic.
+#[derive(Clone, Debug)]
+pub(crate) struct ProtocolTable {
+    /// Where it stands: in the entry, or at the top level for all.
+    pub at: KeyPath,
+    pub span: Option<Span>,
+    /// The ready-made endpoints that read it.
+    pub profile: &'static str,
+    /// Whether the endpoints of the entry do.
+    pub is_read: bool,
 }
 
 /// Where a link's rate comes from, if not from the scenario itself.
@@ -120,6 +135,7 @@ struct Context<'a> {
     catalog: &'a Catalog,
     duration: Duration,
     seed: u64,
+    tables: Vec<ProtocolTable>,
     /// The queues of the last links. Most links are like their neighbours, each direction like that of the link before.
     last_queues: VecDeque<(QueueSpec, LinkContext, QueueRecipe)>,
 }
@@ -136,7 +152,8 @@ pub(crate) fn resolve(
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
     let report = Reporter { tree, problems };
-    let mut context = Context { file, report, loader, catalog, duration, seed, last_queues: VecDeque::new() };
+    let (tables, last_queues) = (Vec::new(), VecDeque::new());
+    let mut context = Context { file, report, loader, catalog, duration, seed, tables, last_queues };
     let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }
@@ -247,6 +264,7 @@ impl Context<'_> {
             rtt_spans,
             varies_phase,
             defaults,
+            tables: std::mem::take(&mut self.tables),
         })
     }
 }

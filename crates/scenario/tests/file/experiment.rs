@@ -342,6 +342,46 @@ fn endpoints_can_be_swept_and_set() {
 }
 
 #[test]
+fn parameters_of_a_protocol_need_some_flow_in_some_point_that_reads_them() {
+    let errors = |text: &str, overrides: &[(&str, &str)]| {
+        let overrides: Vec<_> = overrides.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        Experiment::from_toml(text, "a.toml", &overrides).map_or_else(|errors| errors.to_string(), |_| String::new())
+    };
+    let quic = ("transport.quic.initial_burst", "4");
+    let own = |flow: usize| format!("flows[{flow}].{}", quic.0);
+    let two = format!("{MINIMAL}[[flows]]\ncc = \"reno\"\ntransport = \"quic\"\n");
+    // At the top level and for all flows it is enough that one of them reads them.
+    assert!(errors(MINIMAL, &[quic]).contains("`transport.quic` changes nothing: no flow reads it"));
+    assert_eq!(errors(&two, &[quic]), "");
+    assert_eq!(errors(&two, &[("flows[*].transport.quic.initial_burst", "4")]), "");
+    let refused = errors(&two, &[(&own(0), quic.1)]);
+    assert!(refused.contains("`flows[0].transport.quic` changes nothing: these endpoints do not read it"), "{refused}");
+    assert!(refused.contains("help: write profile = \"quic\" beside it, or remove it"), "{refused}");
+    assert_eq!(errors(&two, &[(&own(1), quic.1)]), "");
+    let both = errors(&two, &[("transport", "{ quic = { initial_burst = 4 }, probe = { interval = \"1s\" } }")]);
+    assert!(both.contains("`transport.probe` changes nothing") && !both.contains("`transport.quic`"), "{both}");
+    // Defaults change nothing anywhere, so that a resolved file may name them all.
+    assert_eq!(errors(MINIMAL, &[("flows[0].transport.quic.initial_burst", "10")]), "");
+    // A sweep over endpoints reads them in some of its points.
+    let swept = format!("{MINIMAL}transport = {{ quic = {{ initial_burst = 4 }} }}\n[sweep]\n");
+    assert_eq!(errors(&format!("{swept}\"flows[0].transport.profile\" = [\"tcp\", \"quic\"]\n"), &[]), "");
+    let of_others = errors(&format!("{swept}\"flows[0].transport.profile\" = [\"tcp\", \"linux-host\"]\n"), &[]);
+    assert!(of_others.contains("`flows[0].transport.quic` changes nothing"), "{of_others}");
+    let itself = errors(&format!("{MINIMAL}[sweep]\n\"flows[0].{}\" = [4, 10]\n", quic.0), &[]);
+    assert!(itself.contains("`flows[0].transport.quic` changes nothing"), "{itself}");
+}
+
+#[test]
+fn what_a_flow_does_not_read_is_not_in_its_resolved_form() {
+    let top = "transport.quic.initial_burst = 4\n";
+    let experiment = load(&format!("{top}{MINIMAL}[[flows]]\ncc = \"reno\"\ntransport = \"quic\"\n"));
+    let point = &experiment.points()[0];
+    let bursts: Vec<_> = point.scenario().flows.iter().map(|flow| flow.transport.quic.initial_burst).collect();
+    assert_eq!(bursts, [10, 4]);
+    assert!(same(&load(&point.resolved_toml()).points()[0].scenario(), &point.scenario()));
+}
+
+#[test]
 fn what_fits_an_opportunity_depends_on_the_headers() {
     let with = |transport: &str| {
         let text = MINIMAL.replace("rate = \"10mbit\"", "trace = [1]");

@@ -29,6 +29,42 @@ fn a_probe_measures_the_path_that_it_shares_and_takes_next_to_nothing_of_it() {
 }
 
 #[test]
+fn what_no_controller_governs_has_no_window_and_no_smoothed_round_trip() {
+    let run = run(r#"
+        duration = "3s"
+        path = { rate = "5mbit", rtt = "20ms" }
+        flows = [
+            { transport = "probe" },
+            { transport = "udp", rate = "1mbit" },
+            { transport = "real-time" },
+            { cc = "cubic" },
+        ]
+    "#);
+    let governed = [
+        "cwnd",
+        "ssthresh",
+        "inflight",
+        "pacing_mbps",
+        "srtt_ms",
+        "min_rtt_ms",
+        "acked_total",
+        "sacked",
+        "packets_out",
+    ];
+    for flow in 0..3 {
+        let series = run.series(flow);
+        for column in governed {
+            assert!(series.during(column, 0.5..3.0).iter().all(|value| value.is_nan()), "{column} of {flow}");
+        }
+        for column in ["sent_total", "goodput_mbps", "received_mbps"] {
+            assert!(series.during(column, 1.0..3.0).iter().all(|value| !value.is_nan()), "{column} of {flow}");
+        }
+    }
+    let cubic = run.series(3);
+    assert!(cubic.during("srtt_ms", 0.5..3.0).iter().all(|&srtt| srtt >= 20.0));
+}
+
+#[test]
 fn a_probe_knows_its_losses_on_both_ways() {
     let run = run(r#"
         duration = "400s"
