@@ -145,7 +145,7 @@ pub(crate) const FLOWS: &[Declared<FlowSummary>] = &[
     Declared::float(
         "throughput_mbps",
         "Mbit/s",
-        "IP bytes of data packets, duplicates included, that left the transmitter of the route's slowest link.",
+        "IP bytes of all packets to the receiver, duplicates and the handshake's included, that left the route's slowest link.",
         |f| f.mbps(f.wire_bytes),
     ),
     Declared::float("mean_rtt_ms", "ms", "Mean of the sender's round-trip time samples.", |f| f.rtt.mean() / 1e3),

@@ -80,7 +80,7 @@ pub(crate) const TRAFFIC: &[Declared<TrafficSummary>] = &[
     Declared::float(
         "throughput_mbps",
         "Mbit/s",
-        "IP bytes of data packets, duplicates included, that left the transmitter of the route's slowest link.",
+        "IP bytes of all packets to the receiver, duplicates and the handshake's included, that left the route's slowest link.",
         |t| t.mbps(t.wire_bytes),
     ),
     Declared::float("mean_rtt_ms", "ms", "Mean of the round-trip time samples of all its flows.", |t| {
