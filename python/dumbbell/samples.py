@@ -204,7 +204,9 @@ def _telling_apart(flows: pl.DataFrame, axes: Sequence[str], metric: str) -> lis
     if metric == "jain":
         return differing  # which all flows of a run share
     kind = "label" if flows["label"].n_unique() > flows["cc"].n_unique() else "cc"
-    apart = separating_axes(flows, differing)
+    # Within each result: a setting that another one does not sweep is null there, which tells nothing apart.
+    own = [RESULT] if RESULT in differing else []
+    apart = [*separating_axes(flows, own), *separating_axes(flows, differing, own)]
     return [*apart, kind] if flows[kind].n_unique() > 1 or not apart else apart
 
 
@@ -215,8 +217,11 @@ def _pooled(flows: pl.DataFrame, keys: Sequence[str], axes: Sequence[str]) -> li
     others = [axis for axis in axes if axis not in keys]
     if not others or not keys:
         return []
-    counts = flows.group_by(keys).agg(pl.col(axis).n_unique() for axis in others)
-    mixed = [setting_name(axis) for axis in others if counts[axis].max() != 1]
+    # Null, what a result does not sweep, may be another value; of algorithms the groups tell.
+    are_told = [setting_name(axis) == "cc" and "cc" in keys for axis in others]
+    columns = [pl.col(axis).drop_nulls() if told else pl.col(axis) for axis, told in zip(others, are_told, strict=True)]
+    counts = flows.group_by(keys).agg(column.n_unique() for column in columns)
+    mixed = [setting_name(axis) for axis in others if counts[axis].max() not in (0, 1)]
     if not mixed:
         return []
     word = mixed[0]

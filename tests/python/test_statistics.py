@@ -191,6 +191,24 @@ def test_only_a_copy_of_a_run_on_the_kernel_is_the_same_run(result: db.Result) -
     assert samples._identity(replace(kernel, label="copied")) == identities[1]
 
 
+def test_what_a_result_does_not_sweep_is_not_in_the_names_of_its_groups(folder: Path) -> None:
+    one = {key: value for key, value in LOSSY.items() if key != "sweep"}
+    several = db.sweep({**LOSSY, "sweep": {"path.rtt": ["20ms", "40ms"], "repeat": 2}}).collect()
+    found = db.stats(folder, db.run(one, seed=77), several)
+    assert [group.name for group in found.groups] == [
+        *(f"{folder}, {cc}" for cc in ("bbr", "cubic", "reno")), "source 1, reno",
+        "source 2, rtt 20ms, reno", "source 2, rtt 40ms, reno",
+    ]  # fmt: skip
+    by_rtt = db.stats(folder, several, by="rtt")
+    assert [group.name for group in by_rtt.groups] == ["rtt not swept", "rtt 20ms", "rtt 40ms"]
+    (mixed,) = (note for note in db.stats(folder, several, by="cc").notes if "mixes" in note)
+    assert mixed.startswith("each group mixes runs of different result, rtt, whose")
+    (mixed,) = (note for note in db.stats(folder, db.run(one, seed=77), by="cc").notes if "mixes" in note)
+    assert mixed.startswith("each group mixes runs of different result, whose")
+    with pytest.raises(ValueError, match=r"no run has rtt = 30ms; there are 20ms, 40ms$"):
+        db.stats(folder, several, where={"rtt": "30ms"})
+
+
 def test_a_single_run_has_no_interval(result: db.Result) -> None:
     found = db.stats(result)
     assert [(group.name, group.n, group.mean.has_width) for group in found.groups] == [
