@@ -175,7 +175,7 @@ def _of_traffic(result: Result) -> Iterator[Measure]:
         for name, words in QUANTILES.items():
             yield _measure(of, f"{name}_fct", took[f"{name}_fct_s"], "s", f"{words} of completion times.")
         for name, words in QUANTILES.items():
-            meaning = f"{words} of completion times over those of an empty path."
+            meaning = f"{words} of times over those of an empty path."
             yield _measure(of, f"{name}_slowdown", took[f"{name}_slowdown"], "", meaning)
 
 
