@@ -46,9 +46,10 @@ _METRICS = """
 ## Metrics
 
 `dumbbell metrics DIR` computes what follows from these tables: fairness, convergence, utilisation, start-up,
-smoothness, power, slowdown, and with `--solo DIR` harm. Of a sweep over `path.loss` it computes the loss that halves
-goodput: a row for each label, algorithm and other swept setting, over the means of repetitions. `dumbbell.metrics` has
-the functions, each with its definition, for numbers of your own.
+smoothness, power, slowdown, and with `--solo DIR` harm; of `[[traffic]]` goodput, loss, and the completion times
+and slowdowns of transfers that began in the measured interval. Of a sweep over `path.loss` it computes the loss that
+halves goodput: a row for each label, algorithm and other swept setting, over the means of repetitions.
+`dumbbell.metrics` has the functions, each with its definition, for numbers of your own.
 """
 
 

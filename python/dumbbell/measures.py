@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from dumbbell import metrics
+from dumbbell import metrics, transfers
 from dumbbell.results import Result, SweepResult, separating_axes
 from dumbbell.selection import named_by
 
 WINDOW_S = 1.0
 """Windows of rates, where a metric looks at windows."""
+
+QUANTILES = {"p50": "Median", "p95": "95th percentile", "p99": "99th percentile"}
+"""Of completion times, in words."""
 
 LOSS = "path.loss"
 """The swept setting over which a sweep has metrics."""
@@ -26,10 +29,10 @@ LOSS = "path.loss"
 
 @dataclass(frozen=True)
 class Measure:
-    """One metric of a run, of a flow of it, or of a sweep."""
+    """One metric of a run, of a flow or a source of traffic of it, or of a sweep."""
 
     of: str
-    """What it belongs to: ``run``, the label of a flow, or of a sweep the label and what else is swept."""
+    """What it belongs to: ``run``, a flow, a source of traffic, or of a sweep the label and what else is swept."""
     name: str
     value: float
     unit: str
@@ -54,12 +57,14 @@ def _measure(of: str, name: str, value: float | None, unit: str, meaning: str) -
 def _of_run(result: Result, solo: Result | None) -> Iterator[Measure]:
     rows = result.flows.rows()
     rates = np.array([row["goodput_mbps"] or 0.0 for row in rows])
-    yield _measure("run", "goodput", rates.sum(), "Mbit/s", "Sum of the flows' goodputs.")
+    if rows:
+        yield _measure("run", "goodput", rates.sum(), "Mbit/s", "Sum of the flows' goodputs.")
     if len(rows) > 1:
         yield from _fairness(result, rates)
     yield from _link(result)
     for index, row in enumerate(rows):
         yield from _of_flow(result, index, row, rates)
+    yield from _of_traffic(result)
     if solo is not None:
         yield from _harm(rows, solo)
 
@@ -98,8 +103,9 @@ def _link(result: Result) -> Iterator[Measure]:
         return
     samples = frame.filter(frame["link"] == busiest["link"])
     t, used = samples["t_s"].to_numpy(), samples["utilization"].fill_null(0.0).to_numpy()
-    first = min(row["start_s"] for row in result.flows.rows())
-    value = metrics.startup_time(t, used, first)
+    # Traffic that comes and goes has a load of its own: a link that reaches 80 % was not started up by it.
+    starts = [row["start_s"] for row in result.flows.rows()]
+    value = metrics.startup_time(t, used, min(starts)) if starts else None
     yield _measure("run", "startup_time", value, "s", f"From the first start until {name} is used by 80 %.")
     if (grid := _rates(result)) is not None and len(grid[1]) > 1 and used.size == grid[0].size:
         value = metrics.equilibrium_time(grid[0], grid[1], used)
@@ -150,6 +156,27 @@ def _of_flow(result: Result, index: int, row: dict[str, Any], rates: metrics.Flo
         fair = series[:, -_tail(t) :].sum(axis=0).mean() / len(rates)
         value = metrics.newcomer_time(t, own, row["start_s"], fair)
         yield _measure(of, "newcomer_time", value, "s", "From its start until it has 80 % of an equal share.")
+
+
+def _of_traffic(result: Result) -> Iterator[Measure]:
+    """Of each source of transfers: what it carried, and how long its transfers of all sizes took."""
+    sizes = transfers.by_size(result.completions.to_polars()).to_dicts()
+    times = {row["source"]: row for row in sizes if row["sizes"] == transfers.ALL}
+    for row in result.traffic.rows():
+        of = f"traffic {row['source']} {row['label']}"
+        yield _measure(of, "goodput", row["goodput_mbps"], "Mbit/s", "Of all its transfers.")
+        sent = row["sent"]
+        value = row["network_drops"] / sent if sent else None
+        yield _measure(of, "loss_rate", value, "", "Packets dropped over packets sent.")
+        if (took := times.get(row["source"])) is None:
+            continue
+        value = took["unfinished"] / took["transfers"]
+        yield _measure(of, "unfinished", value, "", "Part of the transfers that the end of the run cut short.")
+        for name, words in QUANTILES.items():
+            yield _measure(of, f"{name}_fct", took[f"{name}_fct_s"], "s", f"{words} of completion times.")
+        for name, words in QUANTILES.items():
+            meaning = f"{words} of times over those of an empty path."
+            yield _measure(of, f"{name}_slowdown", took[f"{name}_slowdown"], "", meaning)
 
 
 def _harm(rows: list[dict[str, Any]], solo: Result) -> Iterator[Measure]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core
+from dumbbell.recorded import check_samples
 
 if TYPE_CHECKING:
     from dumbbell.results import Result
@@ -32,6 +33,7 @@ def files(result: Result) -> dict[str, str]:
     Raises:
         ValueError: there is no such flow.
     """
+    check_samples(result)
     experiment = json.loads(_core.toml_as_json(result.scenario_toml))
     series = result.series.to_polars()
     found = {}

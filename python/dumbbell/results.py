@@ -251,6 +251,7 @@ class SweepResult:
 
         Raises:
             ValueError: There is no such point, or several are; or the sweep has no directory.
+            ResultError: The point is missing there, or damaged.
         """
         if self.folder is None or self._archive is None:
             raise ValueError("this sweep was not written to a directory; run it with out")
@@ -259,8 +260,15 @@ class SweepResult:
                 arguments.refuse("point", point, "one of `points`, its number, or the beginning of its content hash")
             point = str(point.__index__())
         content_hash = (point if isinstance(point, Meta) else point_named(self.points, point)).content_hash
-        found = self._archive.load(content_hash)
-        return load_result(point_folder(self.folder, content_hash)) if found is None else found
+        if (found := self._archive.load(content_hash)) is not None:
+            return found
+        if (of_format_1 := point_folder(self.folder, content_hash)).exists():
+            return load_result(of_format_1)
+        batches = self.folder / BATCHES
+        raise ResultError(
+            f"{batches}: {'no batch has' if batches.is_dir() else 'missing, and with it'} point {content_hash[:16]}",
+            "run the experiment again with the same --out, which runs the points that are missing",
+        )
 
     @cached_property
     def _archive(self) -> Archive | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from dumbbell import _core, arguments, flent
+from dumbbell.grounds import SIMULATOR
 from dumbbell.inference import FloatArray, effective_size, finite
-from dumbbell.results import Result, SweepResult, load, separating_axes, setting_name
+from dumbbell.results import Meta, Result, SweepResult, load, separating_axes, setting_name
 from dumbbell.selection import OF_A_FLOW, RESULT, axis_named, named_by, only, with_metric
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class _Runs:
     flows: pl.DataFrame
     axes: list[str]
     results: dict[int, tuple[Result | SweepResult, int]] = field(default_factory=dict)
+    originals: dict[int, int] = field(default_factory=dict)
+    """The first point that is the same run, by point."""
 
     def load(self, point: int) -> Result:
         """The whole result of a point."""
@@ -105,42 +109,80 @@ def _joined(sources: Sequence[Source]) -> _Runs:
     frames: list[pl.DataFrame] = []
     axes: dict[str, None] = {}
     results: dict[int, tuple[Result | SweepResult, int]] = {}
+    originals: dict[int, int] = {}
+    known: dict[tuple[object, ...], int] = {}
     for number, source in enumerate(sources):
         loaded = source if isinstance(source, Result | SweepResult) else load(Path(source))
         name = f"source {number}" if isinstance(source, Result | SweepResult) else os.fspath(source)
         if not len(loaded.flows):
             raise ValueError(f"{name} has no flows to compare; completion times of traffic are in `dumbbell report`")
         frame = loaded.flows.to_polars().with_columns(pl.col(pl.Categorical).cast(pl.String))
-        points = 1
         if isinstance(loaded, Result):
             frame = frame.with_columns(point=pl.lit(0), seed=pl.lit(loaded.meta.seed, pl.UInt64))
         else:
-            points = len(loaded.points)
             axes |= dict.fromkeys(loaded.axes)
         first = len(results)
-        results |= {first + index: (loaded, index) for index in range(points)}
+        for index, meta in enumerate([loaded.meta] if isinstance(loaded, Result) else loaded.points):
+            results[first + index] = loaded, index
+            originals[first + index] = known.setdefault(_identity(meta), first + index)
         frames.append(frame.with_columns(pl.col("point").cast(pl.Int64) + first, pl.lit(name).alias(RESULT)))
     flows = pl.concat(frames, how="diagonal_relaxed")
     several = [RESULT] if len(sources) > 1 else []
-    return _Runs(flows, [*several, *(axis for axis in axes if axis in flows.columns)], results)
+    return _Runs(flows, [*several, *(axis for axis in axes if axis in flows.columns)], results, originals)
+
+
+def _identity(meta: Meta) -> tuple[object, ...]:
+    """What two runs have in common that are one; the kernel never runs an experiment twice alike."""
+    return (meta.content_hash, *(() if meta.ground == SIMULATOR else (meta.ground, meta.cpu_s, meta.wall_s)))
 
 
 def _of_runs(runs: _Runs, metric: str, by: Sequence[str], where: Mapping[str, str], *, each_point: bool) -> Groups:
+    import polars as pl
+
     flows = only(runs.flows, runs.axes, where)
     if not each_point:
         flows = with_metric(flows, metric)
     words = [word if word in OF_A_FLOW else axis_named(flows, runs.axes, word) for word in by]
     keys = words or _telling_apart(flows, runs.axes, metric)
     parts = flows.partition_by(*keys, as_dict=True, maintain_order=True) if keys else {(): flows}
+    once = {key: _each_once(rows, runs.originals) for key, rows in parts.items()}
     found = []
-    for key, rows in parts.items():
+    for key, rows in once.items():
         name = named_by(keys, key)
         if each_point:
             series = [_points(runs, point, part, metric) for (point,), part in _by_run(rows)]
             found.append(_group(name, series, each_point=True))
         else:
             found.append(_of_means(name, rows, metric))
-    return Groups(found, _pooled(flows, keys, runs.axes))
+    kept = pl.concat(once.values())
+    return Groups(found, [*_copied(flows, kept, runs.originals), *_pooled(kept, keys, runs.axes)])
+
+
+def _each_once(rows: pl.DataFrame, originals: Mapping[int, int]) -> pl.DataFrame:
+    """The rows of a group without those of runs that it has already."""
+    import polars as pl
+
+    first: dict[int, int] = {}
+    for point in rows["point"].unique(maintain_order=True):
+        first.setdefault(originals.get(point, point), point)
+    return rows.filter(pl.col("point").is_in(list(first.values())))
+
+
+def _copied(flows: pl.DataFrame, kept: pl.DataFrame, originals: Mapping[int, int]) -> list[str]:
+    """What to say of runs that several results have."""
+    points = kept["point"].unique().to_list()
+    found = []
+    if copies := (total := flows["point"].n_unique()) - len(points):
+        are = "is a copy of another" if copies == 1 else "are copies of others"
+        found.append(f"{copies} of {total} runs {are}, by content hash, and left out: a run is one sample")
+    counts = Counter(originals.get(point, point) for point in points)
+    if shared := sum(count > 1 for count in counts.values()):
+        are = "run is" if shared == 1 else "runs are"
+        found.append(
+            f"{shared} {are} in more than one group, by content hash: such groups are not independent, as all tests "
+            "but the paired one assume"
+        )
+    return found
 
 
 def _by_run(rows: pl.DataFrame) -> list[tuple[tuple[int], pl.DataFrame]]:
@@ -162,7 +204,9 @@ def _telling_apart(flows: pl.DataFrame, axes: Sequence[str], metric: str) -> lis
     if metric == "jain":
         return differing  # which all flows of a run share
     kind = "label" if flows["label"].n_unique() > flows["cc"].n_unique() else "cc"
-    apart = separating_axes(flows, differing)
+    # Within each result: a setting that another one does not sweep is null there, which tells nothing apart.
+    own = [RESULT] if RESULT in differing else []
+    apart = [*separating_axes(flows, own), *separating_axes(flows, differing, own)]
     return [*apart, kind] if flows[kind].n_unique() > 1 or not apart else apart
 
 
@@ -173,8 +217,11 @@ def _pooled(flows: pl.DataFrame, keys: Sequence[str], axes: Sequence[str]) -> li
     others = [axis for axis in axes if axis not in keys]
     if not others or not keys:
         return []
-    counts = flows.group_by(keys).agg(pl.col(axis).n_unique() for axis in others)
-    mixed = [setting_name(axis) for axis in others if counts[axis].max() != 1]
+    # Null, what a result does not sweep, may be another value; of algorithms the groups tell.
+    are_told = [setting_name(axis) == "cc" and "cc" in keys for axis in others]
+    columns = [pl.col(axis).drop_nulls() if told else pl.col(axis) for axis, told in zip(others, are_told, strict=True)]
+    counts = flows.group_by(keys).agg(column.n_unique() for column in columns)
+    mixed = [setting_name(axis) for axis in others if counts[axis].max() not in (0, 1)]
     if not mixed:
         return []
     word = mixed[0]

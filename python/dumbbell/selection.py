@@ -73,18 +73,24 @@ def only(flows: pl.DataFrame, axes_: Sequence[str], where: Mapping[str, str]) ->
         column = word if word in OF_A_FLOW else axis_named(flows, axes_, word)
         kept = flows.filter(pl.col(column) == value)
         if kept.is_empty():
-            there = ", ".join(dict.fromkeys(map(str, flows[column].to_list())))
+            there = ", ".join(dict.fromkeys(map(str, flows[column].drop_nulls())))
             raise ValueError(f"no run has {word} = {value}; there are {there}")
         flows = kept
     return flows
 
 
 def named_by(keys: Sequence[str], values: Sequence[object]) -> str:
-    """What a group of rows is called that have these values of columns: ``cubic, rtt 20ms``."""
+    """What a group of rows is called that have these values of columns: ``cubic, rtt 20ms``.
+
+    A setting that the result of these rows does not sweep is null there, and not in the name.
+    """
     words = [
         str(value) if key in (*OF_A_FLOW, RESULT) or setting_name(key) == "cc" else f"{setting_name(key)} {value}"
         for key, value in zip(keys, values, strict=True)
+        if value is not None
     ]
+    if keys and not words:
+        return f"{', '.join(map(setting_name, keys))} not swept"
     return ", ".join(words) or "all runs"
 
 

@@ -90,8 +90,8 @@ def stats(
 ) -> Statistics:
     """Compares groups of runs by a metric: intervals, analysis of variance, and which groups differ.
 
-    A run is one sample: the mean of the metric over its flows of a group. Groups whose runs all gave the same number
-    are shown, but not tested: nothing in them is random.
+    A run is one sample: the mean of the metric over its flows of a group. A run that several sources hold counts once
+    in a group. Groups whose runs all gave the same number are shown, but not tested: nothing in them is random.
 
     Args:
         sources: Results or sweeps, or directories that ``out`` wrote; or files of Flent, grouped by their titles.

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dumbbell as db
-from conftest import EXPERIMENT
+from conftest import EXPERIMENT, Cli
 from dumbbell.check.judge import Finding
 from dumbbell.commands import (
     adversary,
@@ -397,13 +397,48 @@ def test_criteria_are_chosen_by_name_or_section_and_once(refused: Refused) -> No
         assert f"--format {text}: choose from html, md".replace("  ", " ") in refused(pages.formats, text)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["./monday", "./absent"], "./absent: there is no such directory"),
+        (["monday", "old/absent"], "old/absent: there is no such directory"),
+        (["./absent", "cubic"], "./absent: there is no such directory"),
+        (["./a.toml", "monday"], "./a.toml: this is a file"),
+        (["monday", "absent"], "absent: there is neither a directory nor an algorithm of that name"),
+        (["monday", "bbr"], "bbr is an algorithm, and monday the directory of a result"),
+        (["cubic", "monday"], "cubic is an algorithm, and monday the directory of a result; ./cubic is the directory"),
+        (["monday", "mine.py:Mine"], "mine.py:Mine is an algorithm, and monday the directory of a result"),
+    ],
+)
+def test_what_stands_beside_the_directory_of_a_result_is_one_too(
+    dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("cubic", "monday"):
+        Path(name).mkdir()
+    Path("a.toml").touch()
+    done = dumbbell("compare", *arguments)
+    remedy = "name two directories that `dumbbell run --out` wrote, or algorithms alone"
+    assert (done.status, done.err) == (2, f"error: {said}\n  help: {remedy}\n")
+
+
+def test_algorithms_are_compared_whatever_directories_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cubic").mkdir()
+    for arguments in (
+        ["cubic", "bbr"], ["cubik", "bbr"], ["./x.so", "cubic"], ["agents/x.npz:gain=2", "bbr"], ["../mine.py", "reno"],
+        ["mine/x.py:C:gain=2", "bbr:drain_gain=0.5"], ["bbr:trace=a/b", "bbr"],
+    ):  # fmt: skip
+        assert not compare._are_results(arguments)
+
+
 def test_arguments_of_a_comparison(refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("cubic", "monday", "tuesday"):
         Path(name).mkdir()
     assert compare._are_results(["monday", "./cubic"])
-    assert not compare._are_results(["monday", "cubic"])
-    assert not compare._are_results(["monday", "absent"])
     assert compare._default_place(["bbr", "cubic", "bbr"]) == Path("out/bbr-vs-cubic")
     Path("mine.py").write_text("")
     assert (

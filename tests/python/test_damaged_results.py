@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -209,6 +210,22 @@ def test_a_damaged_sweep_is_located_and_repaired_from_its_points(
     assert done.err.startswith(f"error: {out / file}: damaged")
     assert dumbbell("run", sweep, "--out", out).status == 0
     assert db.load_sweep(out).flows.to_polars().equals(whole)
+
+
+@pytest.mark.parametrize(("what", "said"), [("batches", "missing, and with it"), ("batches/000000", "no batch has")])
+def test_points_that_are_missing_on_disk_are_said_and_run_again(
+    dumbbell: Cli, sweep: Path, tmp_path: Path, what: str, said: str
+) -> None:
+    out = tmp_path / "sweep"
+    assert dumbbell("run", sweep, "--out", out, "-q").status == 0
+    shutil.rmtree(out / what)
+    point = db.load_sweep(out).points[0].content_hash[:16]
+    remedy = "run the experiment again with the same --out, which runs the points that are missing"
+    for command in (("extract", out, "0", "--out", tmp_path / "point"), ("report", out)):
+        done = dumbbell(*command)
+        assert (done.status, done.err) == (2, f"error: {out / 'batches'}: {said} point {point}\n  help: {remedy}\n")
+    assert dumbbell("run", sweep, "--out", out, "-q").status == 0
+    assert dumbbell("extract", out, "0", "--out", tmp_path / "point").status == 0
 
 
 def test_an_unfinished_sweep_says_how_to_finish_it(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:

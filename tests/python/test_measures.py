@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+import dumbbell as db
+from conftest import Cli
 from dumbbell import metrics
 from dumbbell.measures import Measure, measures
 from dumbbell.results import Meta, Result, SweepResult
@@ -185,6 +190,57 @@ def test_harm_is_done_to_flows_of_the_same_name() -> None:
     for before, after in ((None, 50.0), (50.0, None)):
         timeless = found(result([{"mean_rtt_ms": after}]), result([{"mean_rtt_ms": before}]))
         assert ("0 a", "harm_goodput") in timeless and ("0 a", "harm_rtt") not in timeless
+
+
+SOURCE: dict[str, Any] = {
+    "source": 0, "label": "mice", "goodput_mbps": 4.0, "sent": 200, "network_drops": 10,
+}  # fmt: skip
+
+
+def of_transfers(sources: Sequence[Mapping[str, Any]], times: Sequence[tuple[int, int, float | None]]) -> Result:
+    """A run of traffic alone, whose transfers are of a source, measured or not, and took so many seconds."""
+    completions = [
+        {"source": source, "label": "mice", "measured": measured, "bytes": 30_000, "fct_s": fct,
+         "slowdown": None if fct is None else fct / 0.05}
+        for source, measured, fct in times
+    ]  # fmt: skip
+    run = result([], used=[0.5, 0.9, 0.9])
+    traffic = [{**SOURCE, **source} for source in sources]
+    took = pl.DataFrame(completions, schema_overrides=dict.fromkeys(("fct_s", "slowdown"), pl.Float64))
+    return replace(run, traffic=Table(pl.DataFrame(traffic)), completions=Table(took))
+
+
+def test_a_run_of_traffic_alone_tells_of_its_link_and_its_transfers_and_of_no_flows() -> None:
+    times = [(0, 0, 9.0), (0, 1, 0.1), (0, 1, 0.2), (0, 1, 0.3), (0, 1, None)]
+    values = found(of_transfers([{}, {"source": 1, "sent": 0, "network_drops": 0, "goodput_mbps": 0.0}], times))
+    assert values == pytest.approx(
+        {
+            ("run", "utilization"): 0.75,
+            ("traffic 0 mice", "goodput"): 4.0,
+            ("traffic 0 mice", "loss_rate"): 0.05,
+            ("traffic 0 mice", "unfinished"): 0.25,
+            ("traffic 0 mice", "p50_fct"): 0.2,
+            ("traffic 0 mice", "p95_fct"): 0.29,
+            ("traffic 0 mice", "p99_fct"): 0.298,
+            ("traffic 0 mice", "p50_slowdown"): 4.0,
+            ("traffic 0 mice", "p95_slowdown"): 5.8,
+            ("traffic 0 mice", "p99_slowdown"): 5.96,
+            ("traffic 1 mice", "goodput"): 0.0,
+        }
+    )
+    none_whole = found(of_transfers([{}], [(0, 1, None)]))
+    assert none_whole["traffic 0 mice", "unfinished"] == 1.0 and ("traffic 0 mice", "p50_fct") not in none_whole
+
+
+def test_metrics_of_a_run_of_traffic_alone_are_printed(dumbbell: Cli, tmp_path: Path) -> None:
+    traffic = {"kind": "list", "cc": "reno", "flows": [["0s", "10kB"], ["100ms", "30kB"]]}
+    path = {"rate": "10mbit", "rtt": "20ms"}
+    db.run({"duration": "1s", "path": path, "traffic": [traffic]}).save(tmp_path / "mice")
+    done = dumbbell("metrics", tmp_path / "mice", "--json")
+    assert (done.status, done.err) == (0, "")
+    named = {(row["of"], row["name"]) for row in json.loads(done.out)["metrics"]}
+    assert {("run", "utilization"), ("traffic 0 list", "p95_fct")} <= named
+    assert not named & {("run", "goodput"), ("run", "startup_time")}
 
 
 def swept(axis: str, values: list[str], goodputs: list[float]) -> SweepResult:

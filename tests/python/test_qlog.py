@@ -90,6 +90,16 @@ def test_what_has_no_series_and_what_is_a_sweep_are_refused(tmp_path: Path, dumb
     assert (done.status, "dumbbell extract" in done.err) == (2, True)
 
 
+def test_a_run_of_traffic_alone_has_no_sender_to_write_of(tmp_path: Path, dumbbell: Cli) -> None:
+    traffic = {"kind": "list", "cc": "reno", "flows": [["0s", "10kB"]]}
+    run = db.run({"duration": "1s", "path": {"rate": "5mbit", "rtt": "20ms"}, "traffic": [traffic]})
+    place = run.save(tmp_path / "mice")
+    done = dumbbell("qlog", place, "--out", tmp_path / "q")
+    assert (done.status, (tmp_path / "q").exists()) == (2, False)
+    said = "this run has no time series: those are of [[flows]], and this is [[traffic]] alone"
+    assert done.err == f"error: {place}: {said}\n"
+
+
 def sample(**changes: Any) -> dict[str, Any]:
     known = {"t_s": 0.25, "min_rtt_ms": 40.0, "srtt_ms": 41.5, "rtt_ms": 43.0, "cwnd": 10.5, "inflight": 4.0,
              "ssthresh": 20.0, "pacing_mbps": 2.5, "mode": "", "ca_state": "open"}  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +148,65 @@ def test_results_are_groups_of_their_own(folder: Path) -> None:
     found = db.stats(folder, other, by="result", where={"cc": "cubic"})
     assert [group.name for group in found.groups] == [str(folder), "source 1"]
     assert found.groups[0].mean.estimate > 1.5 * found.groups[1].mean.estimate
+
+
+def test_a_run_that_several_results_hold_counts_once_in_a_group(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    alone, pooled = db.stats(folder, by="cc"), db.stats(folder, copy, by="cc")
+    assert pooled.groups == alone.groups and pooled.tests == alone.tests
+    assert pooled.notes == [
+        "15 of 30 runs are copies of others, by content hash, and left out: a run is one sample",
+        *alone.notes,
+    ]
+    points = [db.stats(*places, by="cc", samples=True).groups for places in ((folder,), (folder, copy))]
+    assert points[0] == points[1]
+    (twice,) = db.stats(folder, folder, by="result", where={"cc": "reno"}).groups
+    assert (twice.name, twice.n) == (str(folder), 5)
+    one = db.load_sweep(folder).load(0)
+    found = db.stats(folder, one, by="cc")
+    assert [group.n for group in found.groups] == [5, 5, 5]
+    assert found.notes[0] == "1 of 16 runs is a copy of another, by content hash, and left out: a run is one sample"
+
+
+def test_groups_that_have_runs_in_common_are_compared_and_said_to(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    for by in ("result", ""):
+        found = db.stats(folder, copy, by=by, where={"cc": "reno"})
+        assert [group.n for group in found.groups] == [5, 5]
+        assert found.notes[0].startswith("5 runs are in more than one group, by content hash: such groups are not")
+    assert found.groups[0].mean == found.groups[1].mean
+    (note, *_) = db.stats(folder, db.load_sweep(folder).load(0), by="result", where={"cc": "bbr"}).notes
+    assert note.startswith("1 run is in more than one group")
+    other = db.sweep(LOSSY, seed=99).collect()
+    assert not any("content hash" in note for note in db.stats(folder, other).notes)
+
+
+def test_only_a_copy_of_a_run_on_the_kernel_is_the_same_run(result: db.Result) -> None:
+    simulated = result.meta
+    again = replace(simulated, cpu_s=9.0, wall_s=9.0)
+    assert samples._identity(simulated) == samples._identity(again)
+    kernel = replace(simulated, ground="linux")
+    identities = [samples._identity(meta) for meta in (simulated, kernel, replace(again, ground="linux"))]
+    assert len(set(identities)) == 3
+    assert samples._identity(replace(kernel, label="copied")) == identities[1]
+
+
+def test_what_a_result_does_not_sweep_is_not_in_the_names_of_its_groups(folder: Path) -> None:
+    one = {key: value for key, value in LOSSY.items() if key != "sweep"}
+    several = db.sweep({**LOSSY, "sweep": {"path.rtt": ["20ms", "40ms"], "repeat": 2}}).collect()
+    found = db.stats(folder, db.run(one, seed=77), several)
+    assert [group.name for group in found.groups] == [
+        *(f"{folder}, {cc}" for cc in ("bbr", "cubic", "reno")), "source 1, reno",
+        "source 2, rtt 20ms, reno", "source 2, rtt 40ms, reno",
+    ]  # fmt: skip
+    by_rtt = db.stats(folder, several, by="rtt")
+    assert [group.name for group in by_rtt.groups] == ["rtt not swept", "rtt 20ms", "rtt 40ms"]
+    (mixed,) = (note for note in db.stats(folder, several, by="cc").notes if "mixes" in note)
+    assert mixed.startswith("each group mixes runs of different result, rtt, whose")
+    (mixed,) = (note for note in db.stats(folder, db.run(one, seed=77), by="cc").notes if "mixes" in note)
+    assert mixed.startswith("each group mixes runs of different result, whose")
+    with pytest.raises(ValueError, match=r"no run has rtt = 30ms; there are 20ms, 40ms$"):
+        db.stats(folder, several, where={"rtt": "30ms"})
 
 
 def test_a_single_run_has_no_interval(result: db.Result) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -32,6 +33,8 @@ EXAMPLES = examples(
 
 COMPARISON = storage.Kind("comparison", (), lambda folder: None)
 """A folder with pictures of two results."""
+
+HELP = "\n  help: name two directories that `dumbbell run --out` wrote, or algorithms alone"
 
 Named: TypeAlias = "tuple[str, Result]"
 """A result and what it is called."""
@@ -133,10 +136,40 @@ def _default_place(arguments: list[str]) -> Path:
 
 
 def _are_results(arguments: list[str]) -> bool:
-    """Whether these are directories. The name of an algorithm is one, whatever lies in the working directory."""
+    """Whether these are directories of results; refuses directories that are not there, or beside algorithms."""
+    folder = next(filter(_is_folder, arguments), None)
+    if folder is None:
+        return False
+    for argument in arguments:
+        is_there = Path(argument).is_dir()
+        if _is_folder(argument):
+            if not is_there:
+                fail(
+                    f"{argument}: {'this is a file' if Path(argument).exists() else 'there is no such directory'}{HELP}"
+                )
+        elif _is_algorithm(argument):
+            meant = f"; ./{argument} is the directory" if is_there else ""
+            fail(f"{argument} is an algorithm, and {folder} the directory of a result{meant}{HELP}")
+        else:
+            fail(f"{argument}: there is neither a directory nor an algorithm of that name{HELP}")
+    return True
+
+
+def _is_folder(argument: str) -> bool:
+    """Whether a directory is meant. The name of an algorithm is one, whatever lies in the working directory."""
     from dumbbell import catalogue
 
-    return all(Path(argument).is_dir() and not catalogue.is_known(argument) for argument in arguments)
+    if catalogue.is_known(argument):
+        return False
+    # Behind a colon are a class or changed parameters.
+    file = argument.partition(":")[0]
+    return Path(argument).is_dir() or (os.sep in file and catalogue.own_key(file) is None)
+
+
+def _is_algorithm(argument: str) -> bool:
+    from dumbbell import catalogue
+
+    return ":" in argument or catalogue.is_known(argument) or catalogue.own_key(argument) is not None
 
 
 def _from_folders(arguments: list[str]) -> tuple[Named, Named]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dumbbell.plots import distribution, metric, summary, timeseries, transfers
 from dumbbell.plots.style import FORMATS, STYLES, Format, Picture, Style, appearance, is_ours
 from dumbbell.printable import file_name
+from dumbbell.recorded import why_no_samples
 from dumbbell.results import RESULT, SWEEP, SweepResult, separating_axes, setting_name, setting_text
 from dumbbell.selection import only
 from dumbbell.storage import OutputError, adding, write_file
@@ -268,7 +269,7 @@ def left_out(result: Result | SweepResult) -> str | None:
     """Which picture a run of flows lacks among those that suit it, and why."""
     if isinstance(result, SweepResult) or not len(result.flows):
         return None
-    why = timeseries.why_no_samples(result)
+    why = why_no_samples(result)
     return None if why is None else f"no picture over time, since there is no time series: {why}"
 
 

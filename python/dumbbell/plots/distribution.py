@@ -15,7 +15,8 @@ from dumbbell.plots.axes import Scale, label_of, least_span, name_places, vertic
 from dumbbell.plots.metric import lines, with_followers
 from dumbbell.plots.panels import columns_of, multiples, panels_of
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named
-from dumbbell.plots.timeseries import by_flow, check_samples, until_the_end
+from dumbbell.plots.timeseries import by_flow, until_the_end
+from dumbbell.recorded import check_samples
 from dumbbell.selection import OF_A_FLOW, axis_named, over_runs, with_metric
 
 if TYPE_CHECKING:

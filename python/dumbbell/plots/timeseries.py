@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dumbbell import _core
 from dumbbell.inference import FloatArray
 from dumbbell.plots.axes import label_of, vertical
 from dumbbell.plots.capacity import base_rtt_and_bdp, capacity_over_time
 from dumbbell.plots.fit import REFERENCE
 from dumbbell.plots.limits import band
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, fitted, ink, legend, looks, named, one_panel, small
+from dumbbell.recorded import check_samples
 
 if TYPE_CHECKING:
     import polars as pl
@@ -242,26 +241,6 @@ def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[st
         parts = by_flow(result, ("t_s", *columns, *there))
         lines += [_Line(*kind, chosen[kind], until_the_end(part)) for kind, part in zip(flows, parts, strict=True)]
     return lines
-
-
-def check_samples(result: Result) -> None:
-    """Refuses a run without time series."""
-    if (why := why_no_samples(result)) is not None:
-        raise ValueError(f"this run has no time series: {why}")
-
-
-def why_no_samples(result: Result) -> str | None:
-    """Why a run has no time series, and what to do about it; ``None`` for one that has."""
-    if len(result.series):
-        return None
-    experiment = json.loads(_core.toml_as_json(result.scenario_toml))
-    record = experiment.get("record", {})
-    if not record.get("series", True):
-        return "set record.series = true in the experiment"
-    if not len(result.flows):
-        return "those are of [[flows]], and this is [[traffic]] alone"
-    every, whole = record.get("interval", "20ms"), experiment.get("duration", f"{result.meta.sim_s:g}s")
-    return f"samples are {every} apart, and it takes {whole}; set a shorter record.interval in the experiment"
 
 
 def by_flow(result: Result, columns: Sequence[str]) -> list[pl.DataFrame]:
