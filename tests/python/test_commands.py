@@ -84,16 +84,18 @@ def test_a_trace_that_is_not_there_is_told_with_what_one_is(refused: Refused, tm
 
 
 def test_a_ground_has_the_options_that_go_with_it(refused: Refused) -> None:
-    assert options.ground("sim", 2, None) == Simulator(1, False)
-    assert options.ground("simulator", 2, [], threads=3) == Simulator(3, False)
-    assert options.ground("sim", 2, None, plain=True) == Simulator(1, True)
+    assert options.ground("sim", None, None) == Simulator(1, False)
+    assert options.ground("simulator", None, [], threads=3) == Simulator(3, False)
+    assert options.ground("sim", None, None, plain=True) == Simulator(1, True)
     assert options.ground("linux", 5, ["net.a=1"], allow_programs=True) == Linux(
         retries=5, sysctl={"net.a": "1"}, allow_programs=True
     )
+    assert options.ground("linux", None, None) == Linux(retries=2)
     for arguments, named, said in (
-        (("sim", 2, None), {"plain": True, "threads": 2}, "a --plain run takes one thread: leave out --threads"),
-        (("sim", 2, ["net.a=1"]), {}, "--sysctl goes with --on linux"),
-        (("sim", 2, None), {"allow_programs": True}, "--allow-programs goes with --on linux"),
+        (("sim", None, None), {"plain": True, "threads": 2}, "a --plain run takes one thread: leave out --threads"),
+        (("sim", None, ["net.a=1"]), {}, "--sysctl goes with --on linux"),
+        (("sim", None, None), {"allow_programs": True}, "--allow-programs goes with --on linux"),
+        (("sim", 2, None), {}, "--retries goes with --on linux"),
         (("moon", 2, None), {}, "--on moon: choose sim or linux"),
         (("linux", 2, None), {"threads": 2}, "--threads goes with the simulator: leave it out, or --on linux"),
         (("linux", 2, None), {"plain": True}, "--plain goes with the simulator: leave it out, or --on linux"),
