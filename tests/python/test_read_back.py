@@ -145,8 +145,10 @@ def test_distributions_of_times_are_those_of_the_table(world: db.Result, draw: s
     found = [drawn(axes, number) for number in range(len(axes.get_lines()))]
     assert len(found) == len(expected) > 0
     for times in expected:
-        x, y = next((x, y) for x, y in found if x.size == times.size and x == pytest.approx(times))
-        assert y == pytest.approx(np.arange(1, x.size + 1) / x.size)
+        # The first step rises from 0.
+        steps = np.insert(times, 0, times[0])
+        y = next(y for x, y in found if x.size == steps.size and x == pytest.approx(steps))
+        assert y == pytest.approx(np.arange(times.size + 1) / times.size)
 
 
 def test_the_tradeoff_is_that_of_the_table_of_flows(world: db.Result) -> None:
