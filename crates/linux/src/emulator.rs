@@ -561,8 +561,7 @@ impl<'a> Emulator<'a> {
         let packets: u64 = self.flows.iter().map(|flow| flow.packets.memory()).sum();
         let media: u64 = self.media.iter().map(|medium| medium.memory()).sum();
         let log = self.packet_log.as_ref().map_or(0, PacketLog::memory);
-        let samples = self.recorder.memory() + self.recorder.table_bytes();
-        let samples = samples + self.shared.sampled_bytes.load(Ordering::Relaxed);
+        let samples = self.recorder.memory_with_tables() + self.shared.sampled_bytes.load(Ordering::Relaxed);
         let needed = self.slots.memory() + packets + media + samples + log;
         if needed > self.max_memory { Err(RunError::Memory { needed, limit: self.max_memory }) } else { Ok(()) }
     }

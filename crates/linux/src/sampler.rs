@@ -236,8 +236,7 @@ impl<'a> Sampler<'a> {
                 }
             });
         }
-        let bytes = self.recorder.memory() + self.recorder.table_bytes();
-        self.shared.sampled_bytes.store(bytes, Ordering::Relaxed);
+        self.shared.sampled_bytes.store(self.recorder.memory_with_tables(), Ordering::Relaxed);
     }
 }
 

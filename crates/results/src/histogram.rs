@@ -148,10 +148,10 @@ impl Histogram {
             let end = below + count;
             if lower < end {
                 let low = sample(lower, bin, (lower - below + 0.5) / count);
-                let high = match occupied.next() {
-                    _ if upper < end => sample(upper, bin, (upper - below + 0.5) / count),
-                    Some((bin, count)) => sample(upper, bin, 0.5 / count as f64),
-                    None => low,
+                let high = if upper < end {
+                    sample(upper, bin, (upper - below + 0.5) / count)
+                } else {
+                    occupied.next().map_or(low, |(bin, count)| sample(upper, bin, 0.5 / count as f64))
                 };
                 return low + (high - low) * (rank - lower);
             }

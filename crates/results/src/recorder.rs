@@ -85,6 +85,11 @@ impl Recorder {
         self.flows.memory() + self.links.memory()
     }
 
+    /// Bytes of memory that the samples hold, and that their tables will take besides.
+    pub fn memory_with_tables(&self) -> u64 {
+        self.memory() + self.table_bytes()
+    }
+
     /// Bytes of memory that the tables of these samples would take.
     pub fn table_bytes(&self) -> u64 {
         let (index, floats) = (size_of::<u32>(), |columns: usize| columns * size_of::<f64>());

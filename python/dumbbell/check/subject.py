@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import catalogue
-from dumbbell.compare import variant
+from dumbbell.compare import written
 
 SUBJECT = "subject"
 """The label of flows and traffic whose algorithm is examined."""
@@ -15,17 +15,16 @@ SUBJECT = "subject"
 
 def subject(algorithm: str) -> dict[str, Any] | str:
     """What stands in ``cc`` for an algorithm."""
-    changed = variant(algorithm)
-    if changed is None:
-        return str(catalogue.find(algorithm)["name"])
-    if "base" in changed:
-        name = catalogue.find(changed.pop("base"))["name"]
-        return {"name": name, **changed}
+    changed = written(algorithm)
+    if isinstance(changed, str):
+        return str(catalogue.find(changed)["name"])
     key, own = next(iter(changed.items()))
-    # What is wrong with the file is not the fault of an experiment.
-    catalogue.find(str(own))
+    # What is wrong with a name or a file is not the fault of an experiment.
+    known = catalogue.find(str(own))["name"]
+    if key == "name":
+        return {**changed, key: known}
     file, colon, name = str(own).rpartition(":") if key == "python" else (own, "", "")
-    return changed | {key: f"{Path(file).resolve()}{colon}{name}"}
+    return {**changed, key: f"{Path(file).resolve()}{colon}{name}"}
 
 
 def senders(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

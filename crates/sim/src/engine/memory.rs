@@ -133,8 +133,7 @@ impl Engine<'_> {
 
     /// Bytes of memory that the time series take, or will take as tables where nobody takes them piece by piece.
     pub(super) fn series_memory(&self) -> u64 {
-        let tables = if self.bounds.series.is_some() { 0 } else { self.recorder.table_bytes() };
-        self.recorder.memory() + tables
+        if self.bounds.series.is_some() { self.recorder.memory() } else { self.recorder.memory_with_tables() }
     }
 
     fn largest_sender(&self) -> Growth {
