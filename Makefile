@@ -157,22 +157,23 @@ fidelity: $(VENV)/built
 record: $(VENV)/built
 	$(BIN)/python tests/fidelity/fidelity.py --record
 
-# Records in virtual time, on a kernel that is built from its source: make record-virtual LINUX=linux-source-7.2.tar.xz. It needs
+# Records in virtual time, on a kernel that is built from its source: make record-virtual LINUX=linux-source-7.2.tar.xz, with
+# PATCH="A.patch B.patch" on one's own (so with `differ` and `acks`). It needs
 # flex, bison and bc, no rights and no quiet machine. 20 minutes.
 record-virtual: $(VENV)/built
-	tests/fidelity/virtual/kernel.sh "$(LINUX)"
+	tests/fidelity/virtual/kernel.sh "$(LINUX)" $(PATCH)
 	tests/fidelity/virtual/inside.sh $(BIN)/python tests/fidelity/fidelity.py --record
 
 # Draws experiments, SEEDS of them, and compares both grounds, on a kernel in virtual time that is built from LINUX once.
 SEEDS := 1..20
 differ: $(VENV)/built
-	test -z "$(LINUX)" || tests/fidelity/virtual/kernel.sh "$(LINUX)"
+	test -z "$(LINUX)" || tests/fidelity/virtual/kernel.sh "$(LINUX)" $(PATCH)
 	$(BIN)/python tests/fidelity/differ.py $(SEEDS) $(DIFFER)
 
 # The first ACK after which a sender in the simulator differs from that kernel's, of start-ups drawn or of a file with one flow.
 ACKS := 1..30
 acks: $(VENV)/built
-	test -z "$(LINUX)" || tests/fidelity/virtual/kernel.sh "$(LINUX)"
+	test -z "$(LINUX)" || tests/fidelity/virtual/kernel.sh "$(LINUX)" $(PATCH)
 	$(BIN)/python tests/fidelity/acks.py $(ACKS)
 
 # Twenty experiments on both grounds, in twenty minutes of real time, and docs/agreement.md.
