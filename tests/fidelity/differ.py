@@ -4,11 +4,12 @@
 
 The kernel is the one that ``virtual/kernel.sh`` built. Each experiment runs several times on both grounds, with other
 random numbers and at other phases of the clock; the ranges of what was measured are compared. Where they lie apart,
-more runs say whether that was chance. What still differs is made as small as it can be: a file of DIR has it, and says
-what both grounds did. DIR also keeps what this kernel did, so that a seed that is asked again costs little; whoever
-changes links or what is measured removes it.
+more runs say whether that was chance. Then packets come up to a microsecond earlier or later in the simulator, as they
+do on the kernel: where that decides, the difference is a tie. What still differs is made as small as it can be: a file
+of DIR has it, and says what both grounds did. DIR also keeps what this kernel did, so that a seed that is asked again
+costs little; whoever changes links or what is measured removes it.
 
-``--fault`` makes one of ``FAULTS`` in the simulator, which the comparison has to see.
+``--fault`` makes one of ``FAULTS`` in the simulator, which the comparison has to see; no ties are looked for.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ TOLERANCES: Final = {
 }
 WORDS: Final = OF_RECORDINGS | {"cwnd": "mean cwnd", "pacing_mbps": "mean pacing rate"}
 """How far apart ranges may lie: a share, or a number; half of what a recording is allowed, as both sides are ranges."""
+LATENESS = "1us"
+"""How much earlier or later packets come where a tie is looked for: the kernel's come 1 to 4 us late."""
 SHARE = 0.1
 """How far apart the parts of the link may be that one of several flows has."""
 
@@ -307,6 +310,10 @@ def spread(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+KINDS: Final = ("agree", "chance", "tie", "differ", "void")
+"""What becomes of a seed. Of a tie two packets, or a packet and a departure, come within a microsecond."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What became of a seed."""
@@ -314,7 +321,7 @@ class Verdict:
     seed: int
     experiment: Experiment
     kind: str
-    """``agree``, ``chance``, ``differ`` or ``void``."""
+    """One of ``KINDS``."""
     apart: Sequence[str] = ()
 
     @property
@@ -330,9 +337,14 @@ def judged(seed: int, kernel: Kernel, fault: str | None) -> Verdict:
         (theirs,) = kernel.run([experiment], runs)
         if not theirs:
             return Verdict(seed, experiment, "void")
-        found = apart(simulated(experiment, runs, kernel, fault), theirs)
+        ours = simulated(experiment, runs, kernel, fault)
+        found = apart(ours, theirs)
         if not found:
             return Verdict(seed, experiment, "agree" if runs == FEW else "chance")
+    if "jitter" not in experiment["path"] and fault is None:
+        late = {**experiment, "path": {**experiment["path"], "jitter": LATENESS}}
+        if not apart([*ours, *simulated(late, MANY, kernel)], theirs):
+            return Verdict(seed, experiment, "tie", found)
     return Verdict(seed, experiment, "differ", found)
 
 
@@ -451,7 +463,7 @@ def main() -> int:
                 print(f"seed {verdict.seed}: {verdict.kind} {'; '.join(verdict.apart)}", flush=True)
     for name, of in (("one flow", [one for one in found if one.is_single]),
                      ("several flows", [one for one in found if not one.is_single])):  # fmt: skip
-        counts = {kind: sum(one.kind == kind for one in of) for kind in ("agree", "chance", "differ", "void")}
+        counts = {kind: sum(one.kind == kind for one in of) for kind in KINDS}
         print(f"{name}: {len(of)} seeds, " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
     return 1 if sum(one.kind == "differ" for one in found) > args.most * len(found) else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,43 @@ def test_what_differs_is_made_as_small_as_it_can_be(monkeypatch: pytest.MonkeyPa
     assert len(list(differ.simpler(least.experiment))) == 1 + (
         "ecn" in flow.get("transport", {}) and flow["cc"] != "dctcp"
     )
+
+
+@pytest.mark.parametrize(
+    ("late", "fault", "kind"), [(8.0, None, "tie"), (9.0, None, "differ"), (8.0, "no-probe", "differ")]
+)
+def test_what_a_microsecond_decides_is_a_tie(
+    monkeypatch: pytest.MonkeyPatch, late: float, fault: str | None, kind: str
+) -> None:
+    class Slower(differ.Kernel):
+        def run(self, experiments: Sequence[differ.Experiment], runs: int) -> list[list[list[differ.Row]]]:
+            return [[[row(8.0)]] * runs for _ in experiments]
+
+    monkeypatch.setattr(
+        differ,
+        "simulated",
+        lambda one, runs, kernel, fault=None: [[row(late if one["path"].get("jitter") == "1us" else 9.0)]] * runs,
+    )
+    seed = next(seed for seed in range(1, 100) if "jitter" not in differ.drawn(seed)["path"])
+    verdict = differ.judged(seed, Slower(Path("nowhere"), 250, "6.12.117"), fault)
+    assert verdict.kind == kind
+    assert "goodput" in verdict.apart[0]
+
+
+def test_a_microsecond_decides_how_a_slow_start_ends() -> None:
+    # Of one ACK that releases two packets the first one reaches the full queue as another one leaves.
+    start: dict[str, Any] = {
+        "duration": "4.9s",
+        "path": {"rate": "22.13mbit", "rtt": "212.3ms", "buffer": "0.1486bdp"},
+        "flows": [{"cc": "cubic", "transport": "linux-host", "start_jitter": "10ms"}],
+    }
+    late = {**start, "path": {**start["path"], "jitter": differ.LATENESS}}
+    as_it_is, found = (
+        [run.flows.to_polars()["retransmits"][0] for run in dumbbell.sweep(one, repeat=100, progress=False)]
+        for one in (start, late)
+    )
+    assert set(as_it_is) == {81}
+    assert min(found) < 85 and max(found) > 120
 
 
 def test_seeds_have_both_ends() -> None:
