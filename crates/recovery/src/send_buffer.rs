@@ -80,8 +80,12 @@ pub struct SendBuffer {
     /// Bytes of a segment that the last call has written a part of: they lie in the last buffer, and the next call adds
     /// to them.
     rest: u16,
-    /// Whether the application is in the middle of a call.
+    /// Whether the application is in a call, of which it may not have written anything yet.
+    has_begun: bool,
+    /// Whether it has written a part of that call.
     in_call: bool,
+    /// Whether what it waits to write is the part of a segment with which the call ends.
+    lacks_rest: bool,
     writer: Writer,
     push: Push,
 }
@@ -125,7 +129,9 @@ impl SendBuffer {
             call: u32::MAX,
             largest_call: CALL_BYTES,
             rest: 0,
+            has_begun: false,
             in_call: false,
+            lacks_rest: false,
             writer: Writer::Content,
             push: Push::All,
         }
@@ -285,6 +291,7 @@ impl SendBuffer {
             self.unsent.push_back(Unsent { end, is_pushed: keeps_push });
         }
         let mut ends_call = false;
+        self.has_begun = true;
         if taken > 0 {
             self.rest = 0;
             // What a call has left of a segment needs another buffer behind a full one, for which there may be no room.
@@ -292,6 +299,8 @@ impl SendBuffer {
             let takes_rest = rest == 0 || end - first < held.goal || self.used(Held { end, ..held }) < self.size;
             ends_call = end == call_end && takes_rest;
             self.in_call = !ends_call;
+            self.has_begun = !ends_call;
+            self.lacks_rest = end == call_end && !takes_rest;
         }
         if ends_call {
             self.rest = rest;
@@ -346,6 +355,12 @@ impl SendBuffer {
         self.is_written() && self.push == Push::One
     }
 
+    /// Whether what the application [writes](SendBuffer::write) next begins a call, but for the end of the one before.
+    #[inline]
+    pub fn begins_call(&self) -> bool {
+        !self.has_begun || self.lacks_rest
+    }
+
     /// Whether the application is to be asked what it [writes](SendBuffer::write).
     #[inline]
     pub fn has_writer(&self) -> bool {
@@ -355,7 +370,9 @@ impl SendBuffer {
     /// The application has nothing more to write. A part of a segment is left out.
     pub fn close(&mut self) {
         self.rest = 0;
+        self.has_begun = false;
         self.in_call = false;
+        self.lacks_rest = false;
         self.calls = (0, 0);
         self.writer = Writer::Content;
     }
@@ -594,12 +611,29 @@ mod tests {
         let (waits, end) = full_at_the_end(buffer(131));
         assert_eq!((end, waits.rest(), waits.is_awaited()), (131, 0, true));
         assert!(waits.pushes_at(131), "before it waits");
+        assert!(waits.begins_call(), "with the 72 bytes its call ends");
         let (goes_on, end) = full_at_the_end(buffer(131) + 1);
         assert_eq!(
             (end, goes_on.rest()),
             (262, 0),
             "in a buffer of its own, which the next call fills, whatever is used"
         );
+    }
+
+    #[test]
+    fn a_call_begins_where_the_one_before_it_ends_and_may_wait_at_once() {
+        let mut socket = SendBuffer::autotuned(buffer(130), buffer(130), 1_000);
+        socket.set_largest_call(80_000);
+        let mut end = 0;
+        let mut beginnings = Vec::new();
+        while !socket.is_awaited() {
+            if socket.begins_call() {
+                beginnings.push(end);
+            }
+            end = socket.write(held(0, 0, end), u32::MAX);
+        }
+        assert_eq!((beginnings, end), (vec![0, 80, 160], 160));
+        assert!(!socket.begins_call(), "the third call has begun, without room");
     }
 
     #[test]

@@ -114,6 +114,9 @@ impl Sender {
 
     /// Takes from the application what there is room for.
     fn fill_send_buffer(&mut self) {
+        if self.send_buffer.as_ref().is_some_and(|buffer| buffer.begins_call()) {
+            self.check_app_limited();
+        }
         let held = self.held();
         if let Some(buffer) = &mut self.send_buffer {
             self.stream.write_seq = buffer.write(held, self.stream.offered);

@@ -80,6 +80,19 @@ fn a_fixed_buffer_has_twice_the_bytes_that_were_asked_for_and_does_not_grow() {
 }
 
 #[test]
+fn each_call_of_an_application_that_writes_without_end_looks_whether_it_is_the_limit() {
+    let app_limited = |cwnd| {
+        let (mut pair, _) = Pair::fixed(&config(SendBufferSize::Fixed(Bytes::new(32_000))), cwnd, cwnd);
+        pair.write_forever();
+        pair.run_until(at(1));
+        (pair.sender.view().packets_out, pair.sender.control.app_limited)
+    };
+    // The 91 segments of the first call have left when the second one begins, and there is room in the window.
+    assert_eq!(app_limited(100), (91, 1 + 91), "with the SYN");
+    assert_eq!(app_limited(91), (91, 1), "the window is full, and only the first call found room");
+}
+
+#[test]
 fn a_short_segment_at_the_end_of_a_call_waits_for_the_ack_of_another_one() {
     let lens = |nodelay| {
         let (mut pair, _) =
