@@ -42,7 +42,10 @@ impl<H: Host> Run<H> {
                 self.host.connect();
                 Ok(())
             }
-            "accept" | "accept4" if is_refused => foreign("`accept` without a connection".to_owned()),
+            "accept" | "accept4" if is_refused && self.host.progress() < Progress::Established => {
+                self.returned(event, call, Err("EAGAIN"))
+            }
+            "accept" | "accept4" if is_refused => foreign("a second connection".to_owned()),
             "accept" | "accept4" => {
                 if self.connection.is_some() {
                     return foreign("a second connection".to_owned());
@@ -59,7 +62,10 @@ impl<H: Host> Run<H> {
     /// A call about the data of a connection, or its end.
     fn transfer(&mut self, event: &Event, call: &Call) -> Result<(), End> {
         let foreign = |reason: String| Err(End::Foreign(event.place, reason));
+        let is_of_listener = self.host.progress() > Progress::Closed && call.int(0) == self.listener && self.connection != self.listener;
         match call.name.as_str() {
+            "read" | "recv" | "recvfrom" | "recvmsg" if is_of_listener => self.returned(event, call, Err("ENOTCONN")),
+            "write" | "send" | "sendto" | "sendmsg" | "writev" if is_of_listener => self.returned(event, call, Err("EPIPE")),
             "write" | "send" | "sendto" | "sendmsg" | "writev" | "sendfile" => self.write(event, call),
             "read" | "recv" | "recvfrom" => match call.message_flags().find(|&flag| flag != "MSG_DONTWAIT") {
                 Some(flag) => foreign(format!("`{}` with {flag}", call.name)),
@@ -147,7 +153,7 @@ impl<H: Host> Run<H> {
     }
 
     /// A number that the kernel tells, which is judged where anybody knows it.
-    fn same_number(&mut self, event: &Event, what: &str, expected: Option<u64>, got: Option<u64>) -> Result<(), End> {
+    pub(crate) fn same_number(&mut self, event: &Event, what: &str, expected: Option<u64>, got: Option<u64>) -> Result<(), End> {
         match (expected, got) {
             (Some(expected), Some(got)) if expected != got => Err(End::Different(Difference {
                 place: event.place,

@@ -8,10 +8,11 @@ mod challenge;
 mod clocks;
 mod closing;
 mod connection;
+mod memory;
 mod negotiation;
 mod writing;
 
-use crate::judge::{Host, Progress};
+use crate::judge::{COUNTERS, Host, Progress};
 use crate::script::{ByteCounters, Direction, Flags, Options, Packet, Script};
 use crate::settings::{Settings, peer_segment};
 use crate::stream::{Incoming, Stream};
@@ -19,6 +20,7 @@ use accurate::Accurate;
 use clocks::Clocks;
 use closing::Closing;
 use connection::{Connection, milliseconds};
+use memory::Memory;
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
 use dumbbell_transport::{EcnEcho, EcnUse, Handshake, Receiver, Sender, Timestamp, TransportConfig};
@@ -229,7 +231,7 @@ impl Simulated {
                 opening.repetitions += 1;
                 let is_linear = opening.peer.is_none() && opening.repetitions <= self.settings.linear_syn_timeouts;
                 if !is_linear {
-                    opening.timeout = opening.timeout * 2;
+                    opening.timeout = (opening.timeout * 2).min(self.settings.config.rto_max);
                 }
                 opening.sent_at = self.now;
                 opening.due = self.now + opening.timeout;
@@ -407,6 +409,7 @@ impl Simulated {
         receiver.set_handshake(rtt);
         receiver.accept(self.now);
         let incoming = self.incoming.stream(u64::from(self.peer_segment));
+        let memory = self.receive_buffer.map(|bytes| Memory::new(bytes, u64::from(self.own_mss), peer.wscale.is_some()));
         self.state = State::Established(Box::new(Connection {
             sender,
             receiver,
@@ -420,7 +423,7 @@ impl Simulated {
             peer_segment: self.peer_segment,
             rcv_mss: RCV_MSS.min(self.peer_segment),
             own_mss: self.own_mss,
-            receive_buffer: self.receive_buffer,
+            memory,
             closing: Closing::none(),
             clocks: Clocks::new(self.now),
             writing: Writing::new(self.is_corked),
@@ -535,6 +538,16 @@ impl Host for Simulated {
         }
     }
 
+    fn has_exact_windows(&self) -> bool {
+        true
+    }
+
+    fn counter(&self, name: &str) -> Option<u64> {
+        let State::Established(connection) = &self.state else { return None };
+        let dropped = connection.memory.as_ref()?.dropped();
+        COUNTERS.iter().position(|&other| other == name).map(|index| dropped[index])
+    }
+
     fn shell(&mut self, command: &str) -> Result<(), String> {
         let mut settings = self.settings.clone();
         settings.run(command, &self.folder)?;
@@ -542,7 +555,7 @@ impl Host for Simulated {
             return Err(format!("the command `{command}` during a connection"));
         }
         if let State::Established(connection) = &mut self.state {
-            connection.set_ecn_option(settings.ecn_option);
+            connection.set_ecn_option(settings.ecn_option)?;
         }
         self.settings = settings;
         Ok(())
@@ -602,7 +615,7 @@ impl Host for Simulated {
             }
             State::TimeWait(mut connection) => {
                 if packet.space() > 0 {
-                    connection.acknowledge_all(self.now, &mut self.sent);
+                    connection.answer_alone(self.now, &mut self.sent);
                 }
                 self.state = State::TimeWait(connection);
             }
@@ -637,7 +650,7 @@ impl Host for Simulated {
     fn set_receive_buffer(&mut self, bytes: u64) {
         self.receive_buffer = Some(bytes);
         if let State::Established(connection) = &mut self.state {
-            connection.receive_buffer = Some(bytes);
+            connection.resize_memory(bytes);
         }
     }
 
@@ -671,7 +684,9 @@ impl Host for Simulated {
 
     fn read(&mut self, most: u64) -> Option<Result<u64, &'static str>> {
         match &mut self.state {
-            State::Established(connection) | State::TimeWait(connection) => Some(connection.read(most)),
+            State::Established(connection) | State::TimeWait(connection) => {
+                Some(connection.read(self.now, most, &mut self.sent))
+            }
             State::Gone(gone) => Some(gone.error.take().map_or(Ok(0), Err)),
             State::Closed | State::Listening | State::Opening(_) => None,
         }

@@ -4,13 +4,16 @@ use crate::code::{Code, Trouble, Value, constant};
 use crate::host::{Emitted, Manner, START, Simulated};
 use crate::script::{Direction, Event, Flags, Moment, Options, Packet, Place, Script, What, When, ecn_name, seconds};
 use dumbbell_units::{Duration, Time};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// How early or late a packet may be where the script does not say (`--tolerance_usecs`).
 const TOLERANCE: Duration = Duration::from_millis(4);
 /// How long a packet takes into the host. Nothing arrives on the microsecond at a real one, whose rules compare times.
 const WAY_IN: Duration = Duration::from_micros(10);
+/// Counters of `nstat` that a host may know: packets that were dropped because they lie beyond the receive window, because
+/// it is closed, and because there is no memory.
+pub(crate) const COUNTERS: [&str; 3] = ["TcpExtBeyondWindow", "TcpExtTCPZeroWindowDrop", "TcpExtTCPRcvQDrop"];
 /// How long a packet at any time (`*`) is waited for: longer than the longest retransmission timeout.
 const PATIENCE: Duration = Duration::from_secs(150);
 
@@ -52,6 +55,8 @@ pub trait Host {
     fn now(&self) -> Time;
     /// Moves the clock to `time`. What is due at `time` itself may wait: in a real host timers are late, not early.
     fn run_until(&mut self, time: Time);
+    /// Whether the windows of its packets are to the byte where they are known, so that they are judged.
+    fn has_exact_windows(&self) -> bool;
     /// The next packet that leaves, if one does so up to `deadline`.
     fn next_packet(&mut self, deadline: Time) -> Option<Emitted>;
     /// Takes a packet back, or a part of one.
@@ -62,6 +67,8 @@ pub trait Host {
     fn progress(&self) -> Progress;
     /// A field of `struct tcp_info`, or a constant.
     fn info(&self, name: &str) -> Option<i64>;
+    /// A counter that `nstat` shows; `None` where nobody knows.
+    fn counter(&self, name: &str) -> Option<u64>;
     /// A command; the reason if it asks for what is not modelled.
     fn shell(&mut self, command: &str) -> Result<(), String>;
     /// A packet arrives; the reason if it is of a kind that is not modelled.
@@ -131,8 +138,8 @@ pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
             Err(End::Foreign(place, reason)) => return Verdict::OutOfScope(place, reason),
         }
     }
-    if run.judged == 0 {
-        let reason = "it expects nothing of an established connection".to_owned();
+    if run.judged == 0 && run.openings == 0 {
+        let reason = "it expects nothing".to_owned();
         return Verdict::OutOfScope(Place { line: 1, column: 1 }, reason);
     }
     Verdict::Holds
@@ -148,8 +155,10 @@ pub(crate) struct Run<H> {
     /// File descriptors of the script.
     pub(crate) listener: Option<i64>,
     pub(crate) connection: Option<i64>,
-    /// Expectations of an established connection that were met.
+    /// Expectations that were met, but for packets of handshakes.
     pub(crate) judged: u32,
+    /// Packets of handshakes that were as expected.
+    openings: u32,
     /// Where writes of the application have ended.
     pub(crate) write_ends: BTreeSet<u32>,
     /// Where the next one begins.
@@ -158,6 +167,8 @@ pub(crate) struct Run<H> {
     divided_at: Option<u32>,
     /// Flags that only the first segment of a burst has.
     first_part_only: Flags,
+    /// Counters of `nstat` when they were last set to zero.
+    counted: BTreeMap<String, u64>,
 }
 
 impl<H: Host> Run<H> {
@@ -170,9 +181,11 @@ impl<H: Host> Run<H> {
             listener: None,
             connection: None,
             judged: 0,
+            openings: 0,
             write_ends: BTreeSet::new(),
             write_seq: script.first_seq(Direction::Outbound),
             divided_at: None,
+            counted: BTreeMap::new(),
             first_part_only: if script.counts_marks() { Flags::NONE } else { Flags::CWR },
         }
     }
@@ -196,12 +209,43 @@ impl<H: Host> Run<H> {
         self.last = time;
         let foreign = |reason| End::Foreign(event.place, reason);
         match &event.what {
+            What::Shell(command) if command.trim_start().starts_with("nstat") => self.nstat(event, command),
             What::Shell(command) => self.host.shell(command).map_err(foreign),
             What::Code(text) => self.code(event, text),
             What::Packet(packet) => self.host.receive(packet).map_err(foreign),
             What::Call(call) => self.call(event, call),
             What::Foreign(what) => Err(foreign(what.clone())),
         }
+    }
+
+    /// `nstat -n`, after which counters count from zero, and `nstat | grep NAME | grep -q " 3 "`, which expects one to be
+    /// three. Without `-s` they count from zero again.
+    fn nstat(&mut self, event: &Event, command: &str) -> Result<(), End> {
+        let parts: Vec<&str> = command.split('|').map(str::trim).collect();
+        let keeps = parts[0].split_whitespace().any(|word| word == "-s");
+        let expected = match parts[..] {
+            [_] => None,
+            [_, name, number] => {
+                let name = name.strip_prefix("grep").map(|name| name.trim().trim_matches(['"', '\'']));
+                let number = number.strip_prefix("grep -q").map(|number| number.trim().trim_matches(['"', '\'']).trim());
+                name.zip(number.and_then(|number| number.parse::<u64>().ok()))
+            }
+            _ => return Err(End::Foreign(event.place, format!("the command `{command}`"))),
+        };
+        if let Some((name, number)) = expected {
+            let Some(count) = self.host.counter(name) else {
+                return Err(End::Foreign(event.place, format!("the counter `{name}`")));
+            };
+            let count = count - self.counted.get(name).copied().unwrap_or(0);
+            self.same_number(event, name, Some(number), Some(count))?;
+        } else if parts.len() > 1 {
+            return Err(End::Foreign(event.place, format!("the command `{command}`")));
+        }
+        if !keeps {
+            let counts = COUNTERS.map(|name| Some((name.to_owned(), self.host.counter(name)?)));
+            self.counted = counts.into_iter().flatten().collect();
+        }
+        Ok(())
     }
 
     fn code(&mut self, event: &Event, text: &str) -> Result<(), End> {
@@ -261,6 +305,9 @@ impl<H: Host> Run<H> {
                 compared.flags = compared.flags.without(Flags::PSH) | Flags::PSH.when(got.flags.has(Flags::PSH));
             }
             let is_early = at + tolerance < earliest;
+            if !self.host.has_exact_windows() {
+                compared.window = None;
+            }
             if let Some(what) = difference(&compared, &got) {
                 return Err(self.different(event, expected, format!("`{got}` at {}: {what}", seconds(START, at))));
             }
@@ -269,7 +316,9 @@ impl<H: Host> Run<H> {
                 return Err(self.different(event, expected, format!("it at {}: {what}", seconds(START, at))));
             }
             if !is_part {
-                self.judged += u32::from(is_judged || !got.flags.has(Flags::SYN));
+                let is_of_opening = !is_judged && got.flags.has(Flags::SYN);
+                self.judged += u32::from(!is_of_opening);
+                self.openings += u32::from(is_of_opening);
                 // Relative times count from when the packet was there.
                 self.last = self.last.max(at);
                 self.host.run_until(at);
@@ -294,8 +343,8 @@ impl<H: Host> Run<H> {
     }
 }
 
-/// What of `got` is not as `expected`. Windows are not compared: the endpoints count them in segments. Nor are the
-/// values of timestamps, which begin anywhere, nor the window scale, which follows from buffer sizes.
+/// What of `got` is not as `expected`. Windows are compared where both are known; the endpoints count them in segments. The
+/// values of timestamps are not, which begin anywhere, nor the window scale, which follows from buffer sizes.
 fn difference(expected: &Packet, got: &Packet) -> Option<String> {
     let mut differences = Vec::new();
     let mut compare = |what: &str, expected: String, got: String| {
@@ -308,6 +357,9 @@ fn difference(expected: &Packet, got: &Packet) -> Option<String> {
     compare("flags", expected.flags.to_string(), got.flags.to_string());
     if let (Some(expected), Some(got)) = (expected.ack, got.ack) {
         compare("ack", expected.to_string(), got.to_string());
+    }
+    if let (Some(expected), Some(got)) = (expected.window, got.window) {
+        compare("win", expected.to_string(), got.to_string());
     }
     if let (Some(expected), Some(got)) = (expected.ecn, got.ecn) {
         compare("the IP header's ECN", ecn_name(expected).to_owned(), ecn_name(got).to_owned());

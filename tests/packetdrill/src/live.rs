@@ -214,6 +214,14 @@ impl Host for Recorded {
         self.now = self.now.max(time);
     }
 
+    fn has_exact_windows(&self) -> bool {
+        false
+    }
+
+    fn counter(&self, _name: &str) -> Option<u64> {
+        None
+    }
+
     fn next_packet(&mut self, deadline: Time) -> Option<Emitted> {
         let is_there = self.sent.front().is_some_and(|next| next.at <= deadline);
         let packet = if is_there { self.sent.pop_front() } else { None };

@@ -72,7 +72,6 @@ impl Settings {
         match name {
             // Files for the application to send.
             "true" | "sync" | "rm" | "dd" | "fallocate" | "truncate" => Ok(()),
-            "nstat" if command == "nstat -n" => Ok(()),
             // Which segments share a buffer is not judged.
             "ethtool" if args.first() == Some(&"-K") => Ok(()),
             "sysctl" | "set_sysctls.py" => self.sysctls(&args.join(" ")),

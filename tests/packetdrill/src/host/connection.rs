@@ -6,6 +6,7 @@
 use super::accurate::Accurate;
 use super::clocks::Clocks;
 use super::closing::{Closing, TcpState};
+use super::memory::{Fate, Memory};
 use super::negotiation::reflecting;
 use super::writing::Writing;
 use super::{Emitted, Ending, MILLISECOND, Peer};
@@ -34,8 +35,8 @@ pub(super) struct Connection {
     pub(super) rcv_mss: u32,
     /// The host's own maximum segment size.
     pub(super) own_mss: u32,
-    /// What `SO_RCVBUF` asks for, in bytes.
-    pub(super) receive_buffer: Option<u64>,
+    /// The receive buffer that the application has asked for.
+    pub(super) memory: Option<Memory>,
     pub(super) closing: Closing,
     pub(super) clocks: Clocks,
     pub(super) timestamps: bool,
@@ -111,6 +112,8 @@ impl Connection {
         sent: &mut VecDeque<Emitted>,
     ) -> Ending {
         self.note_timestamp(packet);
+        let is_left_alone = self.is_left_alone();
+        let is_longest = packet.len.min(self.peer_segment) > self.rcv_mss;
         if packet.len > 0 {
             self.clocks.last_data_received = now;
             self.rcv_mss = self.rcv_mss.max(packet.len.min(self.peer_segment));
@@ -125,19 +128,27 @@ impl Connection {
         if self.refuses(packet) {
             return Ending::Refused;
         }
-        if self.overflows(packet) {
-            self.acknowledge_all(now, sent);
+        let fate = self.fate(packet);
+        if matches!(fate, Fate::Beyond | Fate::Closed | Fate::NoMemory) {
+            self.answer_dropped(now, packet, sent);
             return Ending::None;
         }
         let had_ended = self.has_ended();
         self.note_fin(packet);
         let has_own = self.closing.own().is_some();
+        self.keep(packet, is_longest);
         let mut acks = if packet.space() > 0 { self.take(now, packet, echo) } else { Vec::new() };
-        let answers = self.has_ended() && !had_ended && self.answers_fin(now, has_own, &mut acks);
+        self.hold_back(now, packet, &mut acks);
+        let mut answers = self.has_ended() && !had_ended && self.answers_fin(now, has_own, &mut acks);
+        answers |= fate == Fate::TakenAndTold;
         let left_before = sent.len();
         self.transmit(now, sent);
         if answers && sent.len() == left_before {
-            self.acknowledge_all(now, sent);
+            if is_left_alone {
+                self.answer_alone(now, sent);
+            } else {
+                self.acknowledge_all(now, sent);
+            }
         }
         // Data that leaves now says what a plain ACK would say, and more does not fit.
         let has_left = sent.len() > left_before;
@@ -340,6 +351,7 @@ impl Connection {
                 // A window probe: a byte that is acknowledged, without that byte.
                 let una = self.outgoing.byte(self.sender.view().snd_una as u32);
                 let packet = self.packet(Flags::NONE, una.wrapping_sub(1), 0, first.sent_at);
+                let packet = self.telling_window(packet);
                 sent.push_back(Emitted { at: now, packet, stamp: first.sent_at });
                 continue;
             }
@@ -358,14 +370,11 @@ impl Connection {
                 | Flags::CWR.when(first.flags.has(SegmentFlags::CWR) && len > 0)
                 | Flags::FIN.when(ends);
             let packet = self.packet(flags, start, len, first.sent_at);
+            let packet = self.telling_window(packet);
             self.closing.note_acknowledged();
-            // ECN is for data.
-            let is_capable = len > 0 && !self.is_bleached();
-            sent.push_back(Emitted {
-                at: now,
-                packet: Packet { ecn: Some(if is_capable { first.ecn } else { Ecn::NotEct }), ..packet },
-                stamp: first.sent_at,
-            });
+            // Classic ECN is for data, accurate ECN for every packet (RFC 9768, section 3.1.4).
+            let ecn = if len > 0 && !self.is_bleached() { Some(first.ecn) } else { packet.ecn };
+            sent.push_back(Emitted { at: now, packet: Packet { ecn, ..packet }, stamp: first.sent_at });
         }
     }
 
@@ -374,6 +383,7 @@ impl Connection {
         self.last_ack = self.last_delivered();
         self.closing.note_acknowledged();
         let packet = self.plain_ack(now);
+        let packet = self.telling_window(packet);
         sent.push_back(Emitted { at: now, packet, stamp: now });
     }
 
@@ -405,10 +415,21 @@ impl Connection {
         self.accurate.as_ref().is_some_and(|accurate| accurate.handshake.is_bleached)
     }
 
-    pub(super) fn set_ecn_option(&mut self, is_sent: bool) {
-        if let Some(accurate) = &mut self.accurate {
-            accurate.sends_option = is_sent;
+    /// AccECN's option is sent from now on, or no longer: segments have room for more, or for less. Those that have left keep
+    /// their size, so nothing may be in flight.
+    pub(super) fn set_ecn_option(&mut self, is_sent: bool) -> Result<(), String> {
+        let Some(accurate) = &mut self.accurate else { return Ok(()) };
+        let before = accurate.option_bytes();
+        accurate.sends_option = is_sent;
+        let mss = self.mss + before - accurate.option_bytes();
+        if mss != self.mss && !(self.sender.is_idle() && self.writing.held() == 0) {
+            return Err("segments of another size while others are in flight".to_owned());
         }
+        if mss != self.mss {
+            self.mss = mss;
+            self.sender.set_segment(mss as u16);
+        }
+        Ok(())
     }
 
     /// An ACK without news.
@@ -446,6 +467,7 @@ impl Connection {
         if let Some(accurate) = self.accurate.as_mut().filter(|_| reports_duplicate) {
             accurate.note_reported_duplicate();
         }
+        let packet = self.telling_window(packet);
         sent.push_back(Emitted { at: now, packet, stamp: now });
     }
 
