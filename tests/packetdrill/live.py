@@ -404,7 +404,10 @@ class Kernel:
         # As packetdrill does it: what fails here shows in the packets.
         environment = os.environ | {"PACKETDRILL_PID": str(os.getpid())}
         folder = self.script["folder"] or "."
-        subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, check=False)
+        done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, check=False)
+        # A counter that does not show in packets.
+        if command.startswith("nstat") and done.returncode != 0:
+            self.problem = f"{command} does not find it"
         if asked := re.search(r"net\.ipv4\.tcp_ecn=(\d)", command):
             has = Path("/proc/sys/net/ipv4/tcp_ecn").read_text().strip()
             if has != asked[1]:

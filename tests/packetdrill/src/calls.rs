@@ -62,10 +62,13 @@ impl<H: Host> Run<H> {
     /// A call about the data of a connection, or its end.
     fn transfer(&mut self, event: &Event, call: &Call) -> Result<(), End> {
         let foreign = |reason: String| Err(End::Foreign(event.place, reason));
-        let is_of_listener = self.host.progress() > Progress::Closed && call.int(0) == self.listener && self.connection != self.listener;
+        let is_of_listener =
+            self.host.progress() > Progress::Closed && call.int(0) == self.listener && self.connection != self.listener;
         match call.name.as_str() {
             "read" | "recv" | "recvfrom" | "recvmsg" if is_of_listener => self.returned(event, call, Err("ENOTCONN")),
-            "write" | "send" | "sendto" | "sendmsg" | "writev" if is_of_listener => self.returned(event, call, Err("EPIPE")),
+            "write" | "send" | "sendto" | "sendmsg" | "writev" if is_of_listener => {
+                self.returned(event, call, Err("EPIPE"))
+            }
             "write" | "send" | "sendto" | "sendmsg" | "writev" | "sendfile" => self.write(event, call),
             "read" | "recv" | "recvfrom" => match call.message_flags().find(|&flag| flag != "MSG_DONTWAIT") {
                 Some(flag) => foreign(format!("`{}` with {flag}", call.name)),
@@ -103,6 +106,7 @@ impl<H: Host> Run<H> {
             Ok(manner) => manner,
             Err(reason) => return foreign(reason),
         };
+        self.end_waiting()?;
         if let Some(error) = self.host.refuses_writes() {
             return self.returned(event, call, Err(error));
         }
@@ -111,7 +115,9 @@ impl<H: Host> Run<H> {
             Some(bytes) if bytes > 0 => {
                 self.write_seq = self.write_seq.wrapping_add(bytes as u32);
                 self.write_ends.insert(self.write_seq);
-                self.host.write(bytes, manner).or_else(foreign)
+                self.host.write(bytes, manner).or_else(foreign)?;
+                self.waiting = self.until.map(|until| (event.place, until));
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -153,7 +159,13 @@ impl<H: Host> Run<H> {
     }
 
     /// A number that the kernel tells, which is judged where anybody knows it.
-    pub(crate) fn same_number(&mut self, event: &Event, what: &str, expected: Option<u64>, got: Option<u64>) -> Result<(), End> {
+    pub(crate) fn same_number(
+        &mut self,
+        event: &Event,
+        what: &str,
+        expected: Option<u64>,
+        got: Option<u64>,
+    ) -> Result<(), End> {
         match (expected, got) {
             (Some(expected), Some(got)) if expected != got => Err(End::Different(Difference {
                 place: event.place,

@@ -20,11 +20,11 @@ use accurate::Accurate;
 use clocks::Clocks;
 use closing::Closing;
 use connection::{Connection, milliseconds};
-use memory::Memory;
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
 use dumbbell_transport::{EcnEcho, EcnUse, Handshake, Receiver, Sender, Timestamp, TransportConfig};
 use dumbbell_units::{Duration, Rng, Time};
+use memory::Memory;
 use negotiation::Reflected;
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
@@ -374,11 +374,11 @@ impl Simulated {
         };
         let receiving = TransportConfig {
             mss: self.peer_segment,
-            // What `SO_RCVBUF` has room for is the host's to judge, in bytes.
             receive_autotuning: self.receive_buffer.is_none(),
             receive_window: if self.receive_buffer.is_some() { LARGEST_WINDOW } else { base.receive_window },
             ack_pushes: base.ack_pushes && self.reads_at_once,
-            read_delay: if self.reads { base.read_delay } else { NEVER_READ },
+            // What `SO_RCVBUF` has room for is the host's to judge, in bytes, and so is what reading does to it.
+            read_delay: if self.reads && self.receive_buffer.is_none() { base.read_delay } else { NEVER_READ },
             ..base
         };
         (sending, receiving)
@@ -405,11 +405,11 @@ impl Simulated {
         let handshake = Handshake { retries: opening.repetitions, way_back, ..Handshake::symmetric(rtt) };
         sender.set_nodelay(self.nodelay);
         sender.set_largest_call(u64::MAX >> 1);
+        sender.set_smallest_burst(settings.smallest_burst);
         sender.establish(self.now, handshake);
         receiver.set_handshake(rtt);
         receiver.accept(self.now);
         let incoming = self.incoming.stream(u64::from(self.peer_segment));
-        let memory = self.receive_buffer.map(|bytes| Memory::new(bytes, u64::from(self.own_mss), peer.wscale.is_some()));
         self.state = State::Established(Box::new(Connection {
             sender,
             receiver,
@@ -423,10 +423,10 @@ impl Simulated {
             peer_segment: self.peer_segment,
             rcv_mss: RCV_MSS.min(self.peer_segment),
             own_mss: self.own_mss,
-            memory,
+            memory: self.memory(&peer),
             closing: Closing::none(),
             clocks: Clocks::new(self.now),
-            writing: Writing::new(self.is_corked),
+            writing: Writing::new(self.now, self.is_corked),
             echoes: false,
             arrived: HashSet::new(),
             dsack: settings.config.dsack,
@@ -445,6 +445,11 @@ impl Simulated {
             peer,
         }));
         Ok(())
+    }
+
+    /// The receive buffer that the application has asked for.
+    fn memory(&self, peer: &Peer) -> Option<Memory> {
+        self.receive_buffer.map(|bytes| Memory::new(bytes, u64::from(self.own_mss), peer.wscale.is_some()))
     }
 
     /// The other end resets the connection.
@@ -542,10 +547,13 @@ impl Host for Simulated {
         true
     }
 
-    fn counter(&self, name: &str) -> Option<u64> {
-        let State::Established(connection) = &self.state else { return None };
-        let dropped = connection.memory.as_ref()?.dropped();
-        COUNTERS.iter().position(|&other| other == name).map(|index| dropped[index])
+    fn counter(&self, name: &str) -> Result<Option<u64>, String> {
+        let dropped = match &self.state {
+            State::Established(connection) => connection.memory.as_ref().map(Memory::dropped),
+            _ => None,
+        };
+        let index = COUNTERS.iter().position(|&other| other == name);
+        index.and_then(|index| Some(Some(dropped?[index]))).ok_or_else(|| format!("the counter `{name}`"))
     }
 
     fn shell(&mut self, command: &str) -> Result<(), String> {
@@ -671,6 +679,11 @@ impl Host for Simulated {
         };
         connection.write(self.now, bytes, manner, &mut self.sent);
         Ok(())
+    }
+
+    fn wrote_at(&self) -> Option<Time> {
+        let State::Established(connection) = &self.state else { return None };
+        Some(connection.wrote_at())
     }
 
     fn refuses_writes(&mut self) -> Option<&'static str> {

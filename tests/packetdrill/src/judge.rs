@@ -67,8 +67,8 @@ pub trait Host {
     fn progress(&self) -> Progress;
     /// A field of `struct tcp_info`, or a constant.
     fn info(&self, name: &str) -> Option<i64>;
-    /// A counter that `nstat` shows; `None` where nobody knows.
-    fn counter(&self, name: &str) -> Option<u64>;
+    /// A counter that `nstat` shows; `None` where somebody else has judged it, and the reason where it is not modelled.
+    fn counter(&self, name: &str) -> Result<Option<u64>, String>;
     /// A command; the reason if it asks for what is not modelled.
     fn shell(&mut self, command: &str) -> Result<(), String>;
     /// A packet arrives; the reason if it is of a kind that is not modelled.
@@ -89,6 +89,9 @@ pub trait Host {
     fn set_cork(&mut self, is_corked: bool);
     /// `write`; the reason if it is not modelled.
     fn write(&mut self, bytes: u64, manner: Manner) -> Result<(), String>;
+    /// When the latest `write` has handed over all of its bytes: [`Time::NEVER`] where it waits for room; `None` where nobody
+    /// knows.
+    fn wrote_at(&self) -> Option<Time>;
     /// The error of a `write` now, if there is one.
     fn refuses_writes(&mut self) -> Option<&'static str>;
     /// `read` of up to `most` bytes: how many there are, or the error; `None` where nobody knows.
@@ -138,6 +141,11 @@ pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
             Err(End::Foreign(place, reason)) => return Verdict::OutOfScope(place, reason),
         }
     }
+    if run.waiting.is_some_and(|(_, until)| until <= run.last)
+        && let Err(End::Different(difference)) = run.end_waiting()
+    {
+        return Verdict::Fails(difference);
+    }
     if run.judged == 0 && run.openings == 0 {
         let reason = "it expects nothing".to_owned();
         return Verdict::OutOfScope(Place { line: 1, column: 1 }, reason);
@@ -157,6 +165,8 @@ pub(crate) struct Run<H> {
     pub(crate) connection: Option<i64>,
     /// Expectations that were met, but for packets of handshakes.
     pub(crate) judged: u32,
+    /// A `write` that waits for room, and when it should return.
+    pub(crate) waiting: Option<(Place, Time)>,
     /// Packets of handshakes that were as expected.
     openings: u32,
     /// Where writes of the application have ended.
@@ -165,6 +175,8 @@ pub(crate) struct Run<H> {
     pub(crate) write_seq: u32,
     /// Where a burst goes on that an expectation took the beginning of.
     divided_at: Option<u32>,
+    /// When the call of this event returns, if it waits.
+    pub(crate) until: Option<Time>,
     /// Flags that only the first segment of a burst has.
     first_part_only: Flags,
     /// Counters of `nstat` when they were last set to zero.
@@ -182,9 +194,11 @@ impl<H: Host> Run<H> {
             connection: None,
             judged: 0,
             openings: 0,
+            waiting: None,
             write_ends: BTreeSet::new(),
             write_seq: script.first_seq(Direction::Outbound),
             divided_at: None,
+            until: None,
             counted: BTreeMap::new(),
             first_part_only: if script.counts_marks() { Flags::NONE } else { Flags::CWR },
         }
@@ -192,6 +206,29 @@ impl<H: Host> Run<H> {
 
     fn time(&self, moment: Moment) -> Time {
         if moment.is_relative { self.last + moment.span } else { START + moment.span }
+    }
+
+    /// When a call that waits returns. It counts from the event before where its beginning does.
+    fn end_of(&self, event: &Event) -> Option<Time> {
+        let is_relative = match event.when {
+            When::At(moment) | When::Between(moment, _) => moment.is_relative,
+            When::Any => false,
+        };
+        event.until.map(|until| self.time(Moment { is_relative: until.is_relative || is_relative, ..until }))
+    }
+
+    /// Judges the `write` that has waited for room.
+    pub(crate) fn end_waiting(&mut self) -> Result<(), End> {
+        let Some((place, until)) = self.waiting.take() else { return Ok(()) };
+        self.host.run_until(until + self.tolerance);
+        let Some(at) = self.host.wrote_at() else { return Ok(()) };
+        if at + self.tolerance < until || at > until + self.tolerance {
+            let got = if at == Time::NEVER { "it waits".to_owned() } else { format!("it at {}", seconds(START, at)) };
+            let expected = format!("`write` to return at {}", seconds(START, until));
+            return Err(End::Different(Difference { place, expected, got }));
+        }
+        self.judged += 1;
+        Ok(())
     }
 
     fn event(&mut self, event: &Event) -> Result<(), End> {
@@ -205,8 +242,10 @@ impl<H: Host> Run<H> {
             When::Any => self.host.now(),
         };
         let way = if matches!(event.what, What::Packet(_)) { WAY_IN } else { Duration::ZERO };
+        let until = self.end_of(event);
         self.host.run_until(time + way);
         self.last = time;
+        self.until = until;
         let foreign = |reason| End::Foreign(event.place, reason);
         match &event.what {
             What::Shell(command) if command.trim_start().starts_with("nstat") => self.nstat(event, command),
@@ -227,22 +266,21 @@ impl<H: Host> Run<H> {
             [_] => None,
             [_, name, number] => {
                 let name = name.strip_prefix("grep").map(|name| name.trim().trim_matches(['"', '\'']));
-                let number = number.strip_prefix("grep -q").map(|number| number.trim().trim_matches(['"', '\'']).trim());
+                let number =
+                    number.strip_prefix("grep -q").map(|number| number.trim().trim_matches(['"', '\'']).trim());
                 name.zip(number.and_then(|number| number.parse::<u64>().ok()))
             }
             _ => return Err(End::Foreign(event.place, format!("the command `{command}`"))),
         };
         if let Some((name, number)) = expected {
-            let Some(count) = self.host.counter(name) else {
-                return Err(End::Foreign(event.place, format!("the counter `{name}`")));
-            };
-            let count = count - self.counted.get(name).copied().unwrap_or(0);
-            self.same_number(event, name, Some(number), Some(count))?;
+            let count = self.host.counter(name).map_err(|reason| End::Foreign(event.place, reason))?;
+            let before = self.counted.get(name).copied().unwrap_or(0);
+            self.same_number(event, name, Some(number), count.map(|count| count - before))?;
         } else if parts.len() > 1 {
             return Err(End::Foreign(event.place, format!("the command `{command}`")));
         }
         if !keeps {
-            let counts = COUNTERS.map(|name| Some((name.to_owned(), self.host.counter(name)?)));
+            let counts = COUNTERS.map(|name| Some((name.to_owned(), self.host.counter(name).ok()??)));
             self.counted = counts.into_iter().flatten().collect();
         }
         Ok(())

@@ -218,8 +218,8 @@ impl Host for Recorded {
         false
     }
 
-    fn counter(&self, _name: &str) -> Option<u64> {
-        None
+    fn counter(&self, _name: &str) -> Result<Option<u64>, String> {
+        Ok(None)
     }
 
     fn next_packet(&mut self, deadline: Time) -> Option<Emitted> {
@@ -273,6 +273,10 @@ impl Host for Recorded {
 
     fn write(&mut self, _bytes: u64, _manner: Manner) -> Result<(), String> {
         Ok(())
+    }
+
+    fn wrote_at(&self) -> Option<Time> {
+        None
     }
 
     fn refuses_writes(&mut self) -> Option<&'static str> {

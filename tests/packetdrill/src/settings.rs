@@ -29,6 +29,8 @@ pub struct Settings {
     pub ecn_fallback: bool,
     /// `tcp_invalid_ratelimit`: least time between two ACKs that answer what is not acceptable.
     pub invalid_ratelimit: Duration,
+    /// `tcp_min_tso_segs`: segments of a burst at least.
+    pub smallest_burst: u32,
     /// `tcp_window_scaling`.
     pub window_scaling: bool,
     /// `tcp_syn_linear_timeouts`: repetitions of a SYN before the time between them doubles.
@@ -46,6 +48,7 @@ impl Default for Settings {
             ecn_option: true,
             ecn_fallback: true,
             invalid_ratelimit: Duration::from_millis(500),
+            smallest_burst: 2,
             window_scaling: true,
             linear_syn_timeouts: 4,
         }
@@ -163,8 +166,7 @@ impl Settings {
             ("tcp_slow_start_after_idle", Some(number), _) => config.slow_start_after_idle = number != 0,
             ("tcp_tso_win_divisor", _, Some(number)) => config.tso_win_divisor = number,
             ("tcp_tso_rtt_log", _, Some(number)) => config.tso_rtt_log = number,
-            // It changes how segments are divided into bursts, which is not judged.
-            ("tcp_min_tso_segs", Some(_), _) => {}
+            ("tcp_min_tso_segs", _, Some(number)) => self.smallest_burst = number,
             ("tcp_limit_output_bytes", _, Some(number)) => config.limit_output_bytes = u64::from(number),
             ("tcp_pacing_ss_ratio", _, Some(number)) => config.pacing_ss_ratio = number,
             ("tcp_pacing_ca_ratio", _, Some(number)) => config.pacing_ca_ratio = number,

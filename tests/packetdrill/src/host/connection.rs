@@ -332,6 +332,7 @@ impl Connection {
     /// Sends what may leave.
     pub(super) fn transmit(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
         self.transmit_all(now, sent);
+        self.note_room(now);
         let has_work = self.sender.view().packets_out > 0 || self.sender.queued_segments() > 0;
         let waits = self.writing.held() > 0;
         let limit = match self.sender.held_by() {

@@ -4,8 +4,8 @@
 //! The endpoints count their windows in segments. Such a buffer is counted in bytes, and in the bytes that a packet
 //! occupies with everything around it, so it is the host's (`__tcp_select_window`, `tcp_sequence`, `tcp_data_queue`).
 
-use super::connection::Connection;
 use super::Emitted;
+use super::connection::Connection;
 use crate::script::{Flags, Packet};
 use dumbbell_transport::Ack;
 use dumbbell_units::Time;
