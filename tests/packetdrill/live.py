@@ -102,13 +102,15 @@ class Sent:
     ecn: int
     options: Json
     raw_timestamp: int
+    # How many connections came before it.
+    chapter: int
 
     def report(self) -> Json:
         flags = "".join(letter for letter, bit in FLAG_BITS.items() if self.flags & bit)
         ecn = next(name for name, bits in ECN_BITS.items() if bits == self.ecn)
         return {
-            "at_ns": self.at_ns, "flags": flags, "seq": self.seq, "len": self.len, "ack": self.ack,
-            "window": self.window, "ecn": ecn, "options": self.options,
+            "chapter": self.chapter, "at_ns": self.at_ns, "flags": flags, "seq": self.seq, "len": self.len,
+            "ack": self.ack, "window": self.window, "ecn": ecn, "options": self.options,
         }  # fmt: skip
 
 
@@ -137,11 +139,9 @@ class Kernel:
         self.local_port = PORT
         self.remote_isn = 0x3000_0000
         self.stamps: dict[int, int] = {}
-        packets = [event["packet"] for event in script["events"] if "packet" in event]
+        self.remote_port = REMOTE_PORT
+        self.chapter = -1
         self.script_isn = {">": 0, "<": 0}
-        for packet in reversed(packets):
-            if "S" in packet["flags"]:
-                self.script_isn[packet["direction"]] = packet["seq"]
         self.infos: dict[int, dict[str, int]] = {}
         self.queued: dict[int, int] = {}
         self.problem: str | None = None
@@ -178,6 +178,8 @@ class Kernel:
             return
         header = (packet[0] & 15) * 4
         ports, seq, ack, bits, window = struct.unpack("!IIIHH", packet[header : header + 16])
+        if ports & 0xFFFF not in (PORT, self.remote_port):
+            return  # of a connection before
         length, flags = (bits >> 12) * 4, bits & 0x1FF
         if flags & FLAG_BITS["S"] and self.local_isn is None:
             self.local_isn = seq
@@ -195,6 +197,7 @@ class Kernel:
                 packet[1] & 3,
                 options,
                 stamp,
+                self.chapter,
             )
         )
 
@@ -256,7 +259,7 @@ class Kernel:
         ack = self.to_live(packet["ack"]) if packet["ack"] is not None else 0
         length = 20 + len(raw)
         window = packet["window"] if packet["window"] is not None else 65535
-        ports = (REMOTE_PORT if self.local_port == PORT else PORT, self.local_port)
+        ports = (self.remote_port if self.local_port == PORT else PORT, self.local_port)
         tcp = struct.pack("!HHIIHHHH", *ports, seq, ack, length << 10 | flags, window, 0, 0) + raw
         payload = bytes(packet["len"])
         addresses = socket.inet_aton(REMOTE) + socket.inet_aton(LOCAL)
@@ -312,6 +315,9 @@ class Kernel:
         name, args = call["name"], call["args"]
         try:
             if name == "socket":
+                self.chapter += 1
+                if self.chapter > 0:
+                    self.begin_again(call["index"])
                 new = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
                 new.setblocking(False)
                 new.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion_control.encode())
@@ -362,6 +368,19 @@ class Kernel:
             if call["result"] is None or call["result"] >= 0:
                 self.problem = f"{name}: {error}"
 
+    def begin_again(self, index: int) -> None:
+        """What follows is about another connection."""
+        self.find_isns(self.script["events"][index:])
+        self.local_isn, self.local_port, self.connection = None, PORT, None
+        self.remote_port += 1
+        self.taken = len(self.sent)
+        self.stamps.clear()
+
+    def find_isns(self, events: list[Json]) -> None:
+        for packet in reversed([event["packet"] for event in events if "packet" in event]):
+            if "S" in packet["flags"]:
+                self.script_isn[packet["direction"]] = packet["seq"]
+
     def set_option(self, subject: socket.socket, args: list[Any]) -> None:
         level = {"SOL_SOCKET": socket.SOL_SOCKET, "SOL_IP": socket.IPPROTO_IP, "IPPROTO_IP": socket.IPPROTO_IP}
         number = level.get(args[1], socket.IPPROTO_TCP)
@@ -376,6 +395,7 @@ class Kernel:
 
     def run(self) -> Json:
         gc.disable()
+        self.find_isns(self.script["events"])
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         events = self.script["events"]
         # Commands before everything else take their time before the clock starts.

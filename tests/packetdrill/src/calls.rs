@@ -86,6 +86,7 @@ impl<H: Host> Run<H> {
                 Ok(())
             }
             "close" => {
+                self.closed.extend(call.int(0));
                 if self.connection.is_some() && self.connection == call.int(0) {
                     self.host.close();
                 }

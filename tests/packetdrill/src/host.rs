@@ -169,6 +169,8 @@ pub struct Simulated {
     now: Time,
     state: State,
     sent: VecDeque<Emitted>,
+    /// When an ACK last answered what was not acceptable, during the handshake.
+    challenged_at: Option<Time>,
     /// Timestamps of the script and the instants they stand for.
     stamps: Vec<(u32, Time)>,
 }
@@ -210,6 +212,7 @@ impl Simulated {
             now: START,
             state: State::Closed,
             sent: VecDeque::new(),
+            challenged_at: None,
             stamps: Vec::new(),
         })
     }
@@ -452,8 +455,48 @@ impl Simulated {
         self.receive_buffer.map(|bytes| Memory::new(bytes, u64::from(self.own_mss), peer.wscale.is_some()))
     }
 
+    /// A reset arrives before the handshake is over. To a server it has to have the next sequence number exactly: another one
+    /// of the window is answered with an ACK, and one beyond it is not answered (RFC 9293, section 3.10.7.4). A client
+    /// believes one that acknowledges its SYN.
+    fn receive_early_reset(&mut self, packet: &Packet) {
+        let State::Opening(opening) = &self.state else { return };
+        let Some(peer) = &opening.peer else {
+            if packet.flags.has(Flags::ACK) && packet.ack == Some(self.isn.wrapping_add(1)) {
+                self.state = State::Gone(Gone { error: Some("ECONNREFUSED") });
+            }
+            return;
+        };
+        let (next, clock) = (peer.isn.wrapping_add(1), peer.clock);
+        let distance = u64::from(packet.seq.wrapping_sub(next));
+        if distance == 0 {
+            self.state = State::Listening;
+        } else if distance < FIRST_WINDOW && self.may_challenge() {
+            let echo = clock.map(|(val, _)| (milliseconds(self.now), val));
+            let answer = Packet {
+                direction: Direction::Outbound,
+                ecn: Some(Ecn::NotEct),
+                flags: Flags::ACK,
+                seq: self.isn.wrapping_add(1),
+                len: 0,
+                ack: Some(next),
+                window: None,
+                options: Some(Options { timestamp: echo, ..Options::default() }),
+            };
+            self.sent.push_back(Emitted { at: self.now, packet: answer, stamp: self.now });
+        }
+    }
+
+    /// Whether an ACK may answer what is not acceptable during the handshake: the last one was a while ago.
+    fn may_challenge(&mut self) -> bool {
+        let is_recent = self.challenged_at.is_some_and(|at| self.now.since(at) < self.settings.invalid_ratelimit);
+        if !is_recent {
+            self.challenged_at = Some(self.now);
+        }
+        !is_recent
+    }
+
     /// The other end resets the connection.
-    fn receive_reset(&mut self) -> Result<(), String> {
+    fn receive_reset(&mut self) {
         self.state = match std::mem::replace(&mut self.state, State::Closed) {
             State::Established(connection) => {
                 let error = if connection.has_ended() { "EPIPE" } else { "ECONNRESET" };
@@ -461,11 +504,8 @@ impl Simulated {
             }
             gone @ State::Gone(_) => gone,
             State::TimeWait(_) => State::Gone(Gone { error: None }),
-            State::Opening(_) | State::Closed | State::Listening => {
-                return Err("a packet with RST before the connection is established".to_owned());
-            }
+            early @ (State::Opening(_) | State::Closed | State::Listening) => early,
         };
-        Ok(())
     }
 
     /// Answers a packet that belongs to no connection (`tcp_v4_send_reset`).
@@ -500,6 +540,14 @@ impl Simulated {
 }
 
 impl Host for Simulated {
+    fn begin_again(&mut self, chapter: &Script) -> Result<(), String> {
+        let mut settings = self.settings.clone();
+        settings.choose(chapter);
+        let now = self.now;
+        *self = Simulated { settings, now, ..Simulated::new(chapter)? };
+        Ok(())
+    }
+
     fn begin_event(&mut self, _index: usize) {}
 
     fn now(&self) -> Time {
@@ -603,11 +651,13 @@ impl Host for Simulated {
             return Err("a packet with URG".to_owned());
         }
         if packet.flags.has(Flags::RST) {
-            return self.receive_reset();
+            self.receive_early_reset(packet);
+            self.receive_reset();
+            return Ok(());
         }
         let is_syn = packet.flags.has(Flags::SYN);
         match std::mem::replace(&mut self.state, State::Closed) {
-            State::Listening if is_syn => self.answer(packet),
+            State::Listening if is_syn && !packet.flags.has(Flags::ACK) => self.answer(packet),
             State::Opening(opening) => self.answered(*opening, packet)?,
             State::Established(mut connection) => {
                 let echo = self.echo_of(packet);
@@ -629,6 +679,10 @@ impl Host for Simulated {
             }
             State::Gone(gone) => {
                 self.state = State::Gone(gone);
+                self.refuse(packet);
+            }
+            State::Listening if packet.flags.has(Flags::ACK) => {
+                self.state = State::Listening;
                 self.refuse(packet);
             }
             State::Listening | State::Closed => return Err("a packet without a connection".to_owned()),

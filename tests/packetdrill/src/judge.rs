@@ -4,7 +4,7 @@ use crate::code::{Code, Trouble, Value, constant};
 use crate::host::{Emitted, Manner, START, Simulated};
 use crate::script::{Direction, Event, Flags, Moment, Options, Packet, Place, Script, What, When, ecn_name, seconds};
 use dumbbell_units::{Duration, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 /// How early or late a packet may be where the script does not say (`--tolerance_usecs`).
@@ -49,6 +49,8 @@ impl fmt::Display for Difference {
 
 /// A host that a script is run on.
 pub trait Host {
+    /// All sockets are closed, and what follows is about another connection; the reason if it is not modelled.
+    fn begin_again(&mut self, chapter: &Script) -> Result<(), String>;
     /// The script comes to its event number `index`.
     fn begin_event(&mut self, index: usize);
     /// The present.
@@ -123,7 +125,8 @@ pub(crate) enum End {
 
 /// Runs a script on the endpoints.
 pub fn run(script: &Script) -> Verdict {
-    match Simulated::new(script) {
+    let first = script.chapters().swap_remove(0);
+    match Simulated::new(&first) {
         Ok(host) => run_on(script, host),
         Err(reason) => Verdict::OutOfScope(Place { line: 1, column: 1 }, reason),
     }
@@ -134,7 +137,7 @@ pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
     let mut run = Run::new(script, host);
     for (index, event) in script.events.iter().enumerate() {
         run.host.begin_event(index);
-        match run.event(event) {
+        match run.begin(event).and_then(|()| run.event(event)) {
             Ok(()) => {}
             Err(End::Different(difference)) => return Verdict::Fails(difference),
             Err(End::Foreign(place, reason)) if run.judged > 0 => return Verdict::HoldsUntil(place, reason),
@@ -163,6 +166,10 @@ pub(crate) struct Run<H> {
     /// File descriptors of the script.
     pub(crate) listener: Option<i64>,
     pub(crate) connection: Option<i64>,
+    /// Those that are closed.
+    pub(crate) closed: BTreeSet<i64>,
+    /// What the script says of other connections, which come later.
+    chapters: VecDeque<Script>,
     /// Expectations that were met, but for packets of handshakes.
     pub(crate) judged: u32,
     /// A `write` that waits for room, and when it should return.
@@ -193,6 +200,8 @@ impl<H: Host> Run<H> {
             listener: None,
             connection: None,
             judged: 0,
+            chapters: script.chapters().into_iter().skip(1).collect(),
+            closed: BTreeSet::new(),
             openings: 0,
             waiting: None,
             write_ends: BTreeSet::new(),
@@ -202,6 +211,28 @@ impl<H: Host> Run<H> {
             counted: BTreeMap::new(),
             first_part_only: if script.counts_marks() { Flags::NONE } else { Flags::CWR },
         }
+    }
+
+    /// Another connection begins where everything is closed and the script makes a socket.
+    fn begin(&mut self, event: &Event) -> Result<(), End> {
+        let is_socket = matches!(&event.what, What::Call(call) if call.opens_connection());
+        let is_over = [self.listener, self.connection].iter().flatten().all(|socket| self.closed.contains(socket));
+        if !is_socket || self.listener.is_none() || !is_over {
+            return Ok(());
+        }
+        self.end_waiting()?;
+        let Some(chapter) = self.chapters.pop_front() else { return Ok(()) };
+        let time = match event.when {
+            When::At(moment) | When::Between(moment, _) => self.time(moment),
+            When::Any => self.host.now(),
+        };
+        self.host.run_until(time);
+        self.host.begin_again(&chapter).map_err(|reason| End::Foreign(event.place, reason))?;
+        (self.listener, self.connection, self.divided_at) = (None, None, None);
+        self.closed.clear();
+        self.write_ends.clear();
+        self.write_seq = chapter.first_seq(Direction::Outbound);
+        Ok(())
     }
 
     fn time(&self, moment: Moment) -> Time {

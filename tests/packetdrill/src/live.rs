@@ -22,6 +22,11 @@ const TRIES: u32 = 3;
 
 /// Runs a script on the kernel of this machine, which needs root and `/dev/net/tun`.
 pub fn run_live(script: &Script) -> Outcome {
+    if let Some(oldest) = script.oldest_linux()
+        && version(&std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()) < version(oldest)
+    {
+        return Outcome::NotOnThisKernel(format!("rules of Linux {oldest}"));
+    }
     let script = &script.with_tolerance(TOLERANCE);
     let mut outcome = run_once(script);
     for _ in 1..TRIES {
@@ -31,6 +36,11 @@ pub fn run_live(script: &Script) -> Outcome {
         outcome = run_once(script);
     }
     outcome
+}
+
+/// The first two numbers of a release such as `6.18.44-generic`.
+fn version(release: &str) -> Vec<u32> {
+    release.split(|c: char| !c.is_ascii_digit()).take(2).filter_map(|number| number.parse().ok()).collect()
 }
 
 fn run_once(script: &Script) -> Outcome {
@@ -147,7 +157,9 @@ fn packet_to_json(packet: &Packet) -> Value {
 
 /// What a kernel did, as a host that does it again.
 struct Recorded {
-    sent: VecDeque<Emitted>,
+    /// Packets, with how many connections came before theirs.
+    sent: VecDeque<(u64, Emitted)>,
+    chapter: u64,
     infos: Value,
     /// What `ioctl` told.
     queued: Value,
@@ -158,9 +170,10 @@ struct Recorded {
 
 impl Recorded {
     fn read(report: &Value) -> Option<Recorded> {
-        let sent = report["sent"].as_array()?.iter().map(emitted).collect::<Option<_>>()?;
+        let sent = report["sent"].as_array()?.iter();
+        let sent = sent.map(|packet| Some((packet["chapter"].as_u64()?, emitted(packet)?))).collect::<Option<_>>()?;
         let (infos, queued) = (report["infos"].clone(), report["queued"].clone());
-        Some(Recorded { sent, infos, queued, event: String::new(), now: START, has_sent_data: false })
+        Some(Recorded { sent, chapter: 0, infos, queued, event: String::new(), now: START, has_sent_data: false })
     }
 }
 
@@ -202,6 +215,15 @@ fn byte_counters(report: &Value) -> Option<ByteCounters> {
 }
 
 impl Host for Recorded {
+    fn begin_again(&mut self, _chapter: &Script) -> Result<(), String> {
+        self.chapter += 1;
+        while self.sent.front().is_some_and(|&(chapter, _)| chapter < self.chapter) {
+            self.sent.pop_front();
+        }
+        self.has_sent_data = false;
+        Ok(())
+    }
+
     fn begin_event(&mut self, index: usize) {
         self.event = index.to_string();
     }
@@ -223,8 +245,8 @@ impl Host for Recorded {
     }
 
     fn next_packet(&mut self, deadline: Time) -> Option<Emitted> {
-        let is_there = self.sent.front().is_some_and(|next| next.at <= deadline);
-        let packet = if is_there { self.sent.pop_front() } else { None };
+        let is_there = self.sent.front().is_some_and(|(chapter, next)| *chapter == self.chapter && next.at <= deadline);
+        let packet = if is_there { self.sent.pop_front().map(|(_, packet)| packet) } else { None };
         if let Some(packet) = &packet {
             self.has_sent_data |= !packet.packet.flags.has(Flags::SYN);
             self.now = self.now.max(packet.at);
@@ -233,7 +255,7 @@ impl Host for Recorded {
     }
 
     fn put_back(&mut self, packet: Emitted) {
-        self.sent.push_front(packet);
+        self.sent.push_front((self.chapter, packet));
     }
 
     fn name_stamp(&mut self, _value: u32, _stamp: Time) {}
@@ -294,4 +316,15 @@ impl Host for Recorded {
     fn shut_down(&mut self, _reads: bool, _writes: bool) {}
 
     fn close(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn versions_are_compared_number_by_number() {
+        assert!(version("6.18.44-fc-v669\n") < version("7.3"));
+        assert!(version("7.3.4") >= version("7.3") && version("7.10") > version("7.3"));
+    }
 }
