@@ -61,8 +61,17 @@ TCP_INFO = [
         "received_e1_bytes received_e0_bytes received_ce_bytes ecn_fields",
     ),
 ]
+SO_TIMESTAMPING = 37
+STAMP_FLAGS = {
+    "SOF_TIMESTAMPING_TX_SOFTWARE": 1 << 1,
+    "SOF_TIMESTAMPING_SOFTWARE": 1 << 4,
+    "SOF_TIMESTAMPING_OPT_ID": 1 << 7,
+    "SOF_TIMESTAMPING_TX_SCHED": 1 << 8,
+    "SOF_TIMESTAMPING_TX_ACK": 1 << 9,
+    "SOF_TIMESTAMPING_OPT_TSONLY": 1 << 11,
+}
 # Options that Python's module has no names for, and names of their values.
-OPTIONS = {"IP_MTU_DISCOVER": 10, "IP_FREEBIND": 15, "TCP_INQ": 36, "IP_PMTUDISC_DONT": 0, "IP_PMTUDISC_WANT": 1}
+OPTIONS = {"SO_TIMESTAMPING": SO_TIMESTAMPING, "IP_MTU_DISCOVER": 10, "IP_FREEBIND": 15, "TCP_INQ": 36, "IP_PMTUDISC_DONT": 0, "IP_PMTUDISC_WANT": 1}
 Json = dict[str, Any]
 
 
@@ -144,6 +153,8 @@ class Kernel:
         self.script_isn = {">": 0, "<": 0}
         self.infos: dict[int, dict[str, int]] = {}
         self.queued: dict[int, int] = {}
+        self.stamps_read: dict[int, dict[str, int]] = {}
+        self.start_real_ns = 0
         self.problem: str | None = None
         # What the script asks for and the kernel does not have.
         self.lacks: str | None = None
@@ -353,6 +364,8 @@ class Kernel:
                 if is_blocking:
                     subject.setblocking(True)
                 subject.recv(args[2] if isinstance(args[2], int) else 1 << 20)
+            elif name == "recvmsg" and "MSG_ERRQUEUE" in call["flags"]:
+                self.read_stamp(subject, call["index"])
             elif name == "recvmsg":
                 data, _, _, _ = subject.recvmsg(call["message_bytes"], 256)
                 if call["result"] not in (None, len(data)):
@@ -367,6 +380,19 @@ class Kernel:
         except OSError as error:
             if call["result"] is None or call["result"] >= 0:
                 self.problem = f"{name}: {error}"
+
+    def read_stamp(self, subject: socket.socket, index: int) -> None:
+        """A time stamp of what was written."""
+        _, control, _, _ = subject.recvmsg(0, 512, socket.MSG_ERRQUEUE)
+        stamp = {}
+        for level, kind, data in control:
+            if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPING):
+                seconds, nanos = struct.unpack("@ll", data[: struct.calcsize("@ll")])
+                stamp["at_ns"] = seconds * 1_000_000_000 + nanos - self.start_real_ns
+            elif level == socket.IPPROTO_IP:
+                _, _, _, _, _, info, byte = struct.unpack("=IBBBBII", data[:16])
+                stamp |= {"moment": info, "byte": byte}
+        self.stamps_read[index] = stamp
 
     def begin_again(self, index: int) -> None:
         """What follows is about another connection."""
@@ -385,6 +411,8 @@ class Kernel:
         level = {"SOL_SOCKET": socket.SOL_SOCKET, "SOL_IP": socket.IPPROTO_IP, "IPPROTO_IP": socket.IPPROTO_IP}
         number = level.get(args[1], socket.IPPROTO_TCP)
         value = args[3][0] if isinstance(args[3], list) else args[3]
+        if args[2] == "SO_TIMESTAMPING" and isinstance(value, str):
+            value = sum(STAMP_FLAGS.get(flag, 0) for flag in value.split("|"))
         option, value = (number_of(word) if isinstance(word, str) else word for word in (args[2], value))
         if option is None or value is None:
             self.problem = f"the socket option {args[2]}"
@@ -403,6 +431,7 @@ class Kernel:
         for event in events[:begun]:
             self.shell(event["shell"])
         self.start_ns = time.monotonic_ns() + 20_000_000
+        self.start_real_ns = time.time_ns() + self.start_ns - time.monotonic_ns()
         last = 0
         for index, event in enumerate(events[begun:], begun):
             last = self.event(index, event, last)
@@ -413,6 +442,7 @@ class Kernel:
             "sent": [sent.report() for sent in self.sent],
             "infos": {str(index): info for index, info in self.infos.items()},
             "queued": {str(index): count for index, count in self.queued.items()},
+            "stamps": {str(index): stamp for index, stamp in self.stamps_read.items()},
             "problem": self.problem,
             "lacks": self.lacks,
         }

@@ -1,8 +1,8 @@
 //! The system calls of a script: what the host is told to do, and what the calls return.
 
-use crate::host::Manner;
+use crate::host::{Manner, Moment, START, Wanted};
 use crate::judge::{Difference, End, Host, Progress, Run};
-use crate::script::{Arg, Call, Event};
+use crate::script::{Arg, Call, Event, seconds};
 use dumbbell_units::Duration;
 
 /// Bytes of a write at most.
@@ -136,6 +136,9 @@ impl<H: Host> Run<H> {
 
     /// `recvmsg`, which may tell how many bytes are left (`TCP_INQ`).
     fn receive_message(&mut self, event: &Event, call: &Call) -> Result<(), End> {
+        if call.word(2) == "MSG_ERRQUEUE" {
+            return self.read_stamp(event, call);
+        }
         if let Some(flag) = call.message_flags().next() {
             return Err(End::Foreign(event.place, format!("`recvmsg` with {flag}")));
         }
@@ -157,6 +160,45 @@ impl<H: Host> Run<H> {
         let left = self.host.queued(true);
         let is_end = left == Some(0) && self.host.read(0) == Some(Ok(0));
         self.same_number(event, "TCP_CM_INQ", Some(told), left.map(|left| left + u64::from(is_end)))
+    }
+
+    /// `recvmsg` of a time stamp: of what, of which byte, and when.
+    fn read_stamp(&mut self, event: &Event, call: &Call) -> Result<(), End> {
+        let text = match call.args.get(1) {
+            Some(Arg::Struct(text)) => text.as_str(),
+            _ => "",
+        };
+        let value = |name: &str| {
+            let (_, rest) = text.split_once(name)?;
+            rest.strip_prefix('=')?.split([',', '}']).next().map(str::trim)
+        };
+        let number = |name: &str| value(name).and_then(|value| value.parse::<u64>().ok());
+        let moment = match value("ee_info") {
+            None => None,
+            Some("SCM_TSTAMP_SCHED") => Some(Moment::Scheduled),
+            Some("SCM_TSTAMP_SND") => Some(Moment::Sent),
+            Some("SCM_TSTAMP_ACK") => Some(Moment::Acknowledged),
+            Some(_) => {
+                return Err(End::Foreign(event.place, "what `MSG_ERRQUEUE` tells beside time stamps".to_owned()));
+            }
+        };
+        let Some(told) = self.host.next_stamp() else { return Ok(()) };
+        self.returned(event, call, told.map(|_| 0))?;
+        let (Some(moment), Ok(told)) = (moment, told) else { return Ok(()) };
+        let nanos = number("scm_sec").unwrap_or(0) * 1_000_000_000 + number("scm_nsec").unwrap_or(0);
+        let at = START + Duration::from_nanos(nanos);
+        let is_near = told.at <= at + self.tolerance && at <= told.at + self.tolerance;
+        let byte = number("ee_data").unwrap_or(0);
+        if (told.moment, u64::from(told.byte)) == (moment, byte) && is_near {
+            self.judged += 1;
+            return Ok(());
+        }
+        let shown = |moment, byte, at| format!("{moment:?} of byte {byte} at {}", seconds(START, at));
+        Err(End::Different(Difference {
+            place: event.place,
+            expected: shown(moment, byte, at),
+            got: shown(told.moment, u64::from(told.byte), told.at),
+        }))
     }
 
     /// A number that the kernel tells, which is judged where anybody knows it.
@@ -210,6 +252,11 @@ impl<H: Host> Run<H> {
             }
             ("TCP_USER_TIMEOUT", Some(millis)) => {
                 self.host.set_user_timeout(Duration::from_millis(u64::try_from(millis).unwrap_or(0)));
+            }
+            ("SO_TIMESTAMPING", _) => {
+                let flags = call.args.get(3).map(Arg::words).unwrap_or_default();
+                let wanted = Wanted::of(&flags).and_then(|wanted| self.host.want_stamps(wanted));
+                return wanted.map_err(|reason| End::Foreign(event.place, reason));
             }
             ("TCP_CORK", value) => self.host.set_cork(value != Some(0)),
             (

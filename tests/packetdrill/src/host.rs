@@ -10,6 +10,7 @@ mod closing;
 mod connection;
 mod memory;
 mod negotiation;
+mod stamps;
 mod writing;
 
 use crate::judge::{COUNTERS, Host, Progress};
@@ -26,6 +27,7 @@ use dumbbell_transport::{EcnEcho, EcnUse, Handshake, Receiver, Sender, Timestamp
 use dumbbell_units::{Duration, Rng, Time};
 use memory::Memory;
 use negotiation::Reflected;
+pub use stamps::{Moment, Stamp, Wanted};
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -429,6 +431,7 @@ impl Simulated {
             memory: self.memory(&peer),
             closing: Closing::none(),
             clocks: Clocks::new(self.now),
+            stamps: stamps::Stamps::default(),
             writing: Writing::new(self.now, self.is_corked),
             echoes: false,
             arrived: HashSet::new(),
@@ -733,6 +736,21 @@ impl Host for Simulated {
         };
         connection.write(self.now, bytes, manner, &mut self.sent);
         Ok(())
+    }
+
+    fn want_stamps(&mut self, wanted: Wanted) -> Result<(), String> {
+        let State::Established(connection) = &mut self.state else {
+            return Err("SO_TIMESTAMPING before the connection is established".to_owned());
+        };
+        connection.want_stamps(wanted);
+        Ok(())
+    }
+
+    fn next_stamp(&mut self) -> Option<Result<Stamp, &'static str>> {
+        match &mut self.state {
+            State::Established(connection) => Some(connection.next_stamp().ok_or("EAGAIN")),
+            _ => None,
+        }
     }
 
     fn wrote_at(&self) -> Option<Time> {

@@ -1,7 +1,7 @@
 //! Runs a script on a [`Host`] and judges what the host does.
 
 use crate::code::{Code, Trouble, Value, constant};
-use crate::host::{Emitted, Manner, START, Simulated};
+use crate::host::{Emitted, Manner, START, Simulated, Stamp, Wanted};
 use crate::script::{Direction, Event, Flags, Moment, Options, Packet, Place, Script, What, When, ecn_name, seconds};
 use dumbbell_units::{Duration, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -91,6 +91,10 @@ pub trait Host {
     fn set_cork(&mut self, is_corked: bool);
     /// `write`; the reason if it is not modelled.
     fn write(&mut self, bytes: u64, manner: Manner) -> Result<(), String>;
+    /// `SO_TIMESTAMPING`; the reason if it is not modelled.
+    fn want_stamps(&mut self, wanted: Wanted) -> Result<(), String>;
+    /// The next time stamp that waits to be read, or the error; `None` where nobody knows.
+    fn next_stamp(&mut self) -> Option<Result<Stamp, &'static str>>;
     /// When the latest `write` has handed over all of its bytes: [`Time::NEVER`] where it waits for room; `None` where nobody
     /// knows.
     fn wrote_at(&self) -> Option<Time>;
@@ -160,7 +164,7 @@ pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
 pub(crate) struct Run<H> {
     pub(crate) host: H,
     code: Code,
-    tolerance: Duration,
+    pub(crate) tolerance: Duration,
     /// The time of the event before, from which relative times count.
     last: Time,
     /// File descriptors of the script.

@@ -1,7 +1,7 @@
 //! The kernel of this machine as a host: `live.py` runs a script on it and reports every packet and every
 //! `struct tcp_info`, and the same judge that judges the endpoints judges the report.
 
-use crate::host::{Emitted, Manner, START};
+use crate::host::{self, Emitted, Manner, START, Stamp, Wanted};
 use crate::judge::{Host, Progress, Verdict, run_on};
 use crate::script::{
     Arg, ByteCounters, Direction, Event, Flags, Moment, Options, Packet, Script, What, When, ecn_name,
@@ -163,6 +163,8 @@ struct Recorded {
     infos: Value,
     /// What `ioctl` told.
     queued: Value,
+    /// Time stamps that were read.
+    stamps: Value,
     event: String,
     now: Time,
     has_sent_data: bool,
@@ -172,8 +174,17 @@ impl Recorded {
     fn read(report: &Value) -> Option<Recorded> {
         let sent = report["sent"].as_array()?.iter();
         let sent = sent.map(|packet| Some((packet["chapter"].as_u64()?, emitted(packet)?))).collect::<Option<_>>()?;
-        let (infos, queued) = (report["infos"].clone(), report["queued"].clone());
-        Some(Recorded { sent, chapter: 0, infos, queued, event: String::new(), now: START, has_sent_data: false })
+        let [infos, queued, stamps] = ["infos", "queued", "stamps"].map(|name| report[name].clone());
+        Some(Recorded {
+            sent,
+            chapter: 0,
+            infos,
+            queued,
+            stamps,
+            event: String::new(),
+            now: START,
+            has_sent_data: false,
+        })
     }
 }
 
@@ -295,6 +306,21 @@ impl Host for Recorded {
 
     fn write(&mut self, _bytes: u64, _manner: Manner) -> Result<(), String> {
         Ok(())
+    }
+
+    fn want_stamps(&mut self, _wanted: Wanted) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn next_stamp(&mut self) -> Option<Result<Stamp, &'static str>> {
+        let report = &self.stamps[&self.event];
+        let moment = match report["moment"].as_u64()? {
+            0 => host::Moment::Sent,
+            1 => host::Moment::Scheduled,
+            _ => host::Moment::Acknowledged,
+        };
+        let at = START + Duration::from_nanos(report["at_ns"].as_u64()?);
+        Some(Ok(Stamp { moment, byte: u32::try_from(report["byte"].as_u64()?).ok()?, at }))
     }
 
     fn wrote_at(&self) -> Option<Time> {

@@ -525,6 +525,14 @@ impl Arg {
         }
     }
 
+    /// Constants, also those that stand alone in brackets.
+    pub fn words(&self) -> String {
+        match self {
+            Arg::List(items) => items.iter().map(Arg::words).collect::<Vec<_>>().join("|"),
+            other => other.word().unwrap_or_default().to_owned(),
+        }
+    }
+
     /// A text.
     pub fn text(&self) -> Option<&str> {
         match self {

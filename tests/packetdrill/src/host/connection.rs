@@ -8,6 +8,7 @@ use super::clocks::Clocks;
 use super::closing::{Closing, TcpState};
 use super::memory::{Fate, Memory};
 use super::negotiation::reflecting;
+use super::stamps::Stamps;
 use super::writing::Writing;
 use super::{Emitted, Ending, MILLISECOND, Peer};
 use crate::script::{Direction, Flags, Options, Packet};
@@ -39,6 +40,7 @@ pub(super) struct Connection {
     pub(super) memory: Option<Memory>,
     pub(super) closing: Closing,
     pub(super) clocks: Clocks,
+    pub(super) stamps: Stamps,
     pub(super) timestamps: bool,
     pub(super) ecn: bool,
     /// Where the ends count marks.
@@ -260,6 +262,7 @@ impl Connection {
             self.first_retransmission = None;
         }
         self.sender.on_ack(now, &ack);
+        self.stamps.note_acknowledged(now, self.outgoing.byte(ack_segment));
         let told = packet.options.as_ref().and_then(|options| options.counters);
         if let (Some(accurate), Some(told)) = (&mut self.accurate, told)
             && self.sender.view().delivered > delivered_before
@@ -365,6 +368,7 @@ impl Connection {
                 self.first_retransmission.get_or_insert(now);
                 self.retransmitted_bytes += len;
             }
+            self.stamps.note_sent(now, start, start + len);
             let is_marked = last.flags.has(SegmentFlags::PSH);
             let pushes = self.writing.pushes_at(start + len, is_marked, segments.len());
             let flags = Flags::PSH.when(pushes && len > 0)

@@ -79,6 +79,7 @@ impl Connection {
             self.writing.held = all.saturating_sub(room) % self.mss;
         }
         self.hand_over(now, all - self.writing.held);
+        self.stamps.note_written(start + bytes);
         self.writing.done_at = Time::NEVER;
         self.writing.is_sealed = manner.ends_record;
         self.transmit(now, sent);
