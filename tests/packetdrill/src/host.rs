@@ -25,7 +25,7 @@ use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
 use dumbbell_transport::{EcnEcho, EcnUse, Handshake, Receiver, Sender, Timestamp, TransportConfig};
 use dumbbell_units::{Duration, Rng, Time};
-use memory::Memory;
+use memory::{Buffer, Memory};
 use negotiation::Reflected;
 pub use stamps::{Moment, Stamp, Wanted};
 use std::collections::{HashSet, VecDeque};
@@ -379,11 +379,11 @@ impl Simulated {
         };
         let receiving = TransportConfig {
             mss: self.peer_segment,
-            receive_autotuning: self.receive_buffer.is_none(),
-            receive_window: if self.receive_buffer.is_some() { LARGEST_WINDOW } else { base.receive_window },
+            receive_autotuning: self.buffer().is_none(),
+            receive_window: if self.buffer().is_some() { LARGEST_WINDOW } else { base.receive_window },
             ack_pushes: base.ack_pushes && self.reads_at_once,
             // What `SO_RCVBUF` has room for is the host's to judge, in bytes, and so is what reading does to it.
-            read_delay: if self.reads && self.receive_buffer.is_none() { base.read_delay } else { NEVER_READ },
+            read_delay: if self.reads && self.buffer().is_none() { base.read_delay } else { NEVER_READ },
             ..base
         };
         (sending, receiving)
@@ -453,9 +453,15 @@ impl Simulated {
         Ok(())
     }
 
-    /// The receive buffer that the application has asked for.
+    /// The receive buffer, where it is the host's to count.
+    fn buffer(&self) -> Option<Buffer> {
+        let settings = &self.settings;
+        let initial = settings.may_shrink.then(|| Buffer::initial(settings.receive_memory, true));
+        self.receive_buffer.map(|bytes| Buffer::asked(bytes, settings.may_shrink)).or(initial)
+    }
+
     fn memory(&self, peer: &Peer) -> Option<Memory> {
-        self.receive_buffer.map(|bytes| Memory::new(bytes, u64::from(self.own_mss), peer.wscale.is_some()))
+        self.buffer().map(|buffer| Memory::new(buffer, u64::from(self.own_mss), peer.wscale.is_some()))
     }
 
     /// A reset arrives before the handshake is over. To a server it has to have the next sequence number exactly: another one
@@ -610,6 +616,9 @@ impl Host for Simulated {
     fn shell(&mut self, command: &str) -> Result<(), String> {
         let mut settings = self.settings.clone();
         settings.run(command, &self.folder)?;
+        if settings.may_shrink && self.receive_buffer.is_none() && self.reads {
+            return Err("tcp_shrink_window = 1 and a buffer that grows".to_owned());
+        }
         if self.progress() > Progress::Closed && settings.config != self.settings.config {
             return Err(format!("the command `{command}` during a connection"));
         }
@@ -637,7 +646,10 @@ impl Host for Simulated {
     }
 
     fn receive(&mut self, packet: &Packet) -> Result<(), String> {
-        if let Some(foreign) = packet.options.as_ref().and_then(|options| options.foreign.as_ref()) {
+        let foreign = packet.options.as_ref().and_then(|options| options.foreign.as_ref());
+        // A server that does not offer Fast Open ignores its cookie, and the data of a SYN.
+        let is_ignored = packet.flags.has(Flags::SYN) && !self.settings.always_fast_open;
+        if let Some(foreign) = foreign.filter(|option| !(option.starts_with("FO ") && is_ignored)) {
             return Err(format!("the TCP option `{foreign}`"));
         }
         if let State::Established(connection) = &mut self.state

@@ -1,4 +1,4 @@
-//! The receive buffer of an application that has asked for one (`SO_RCVBUF`): memory that packets occupy until they are
+//! The receive buffer of an application that has asked for one (`SO_RCVBUF`), or that may shrink (`tcp_shrink_window`): memory that packets occupy until they are
 //! read, the window that follows from what is free, and what arrives beyond either.
 //!
 //! The endpoints count their windows in segments. Such a buffer is counted in bytes, and in the bytes that a packet
@@ -54,6 +54,30 @@ const BEYOND: usize = 0;
 const CLOSED: usize = 1;
 const NO_MEMORY: usize = 2;
 
+/// What a receive buffer begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Buffer {
+    /// Bytes of memory.
+    size: u64,
+    /// Bytes that a window has to be able to tell.
+    largest: u64,
+    /// A window that was told may be taken back (`tcp_shrink_window`).
+    may_shrink: bool,
+}
+
+impl Buffer {
+    /// What an application gets that asks for so many bytes (`SO_RCVBUF`).
+    pub fn asked(bytes: u64, may_shrink: bool) -> Buffer {
+        let size = size_of(bytes);
+        Buffer { size, largest: size * FIRST_SHARE / WHOLE, may_shrink }
+    }
+
+    /// What one gets that does not ask, before it has read anything (`tcp_rmem`).
+    pub fn initial([_, size, largest]: [u64; 3], may_shrink: bool) -> Buffer {
+        Buffer { size, largest, may_shrink }
+    }
+}
+
 /// A receive buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
@@ -67,6 +91,7 @@ pub(super) struct Memory {
     threshold: u64,
     /// How far windows are shifted when they are told.
     scale: u32,
+    may_shrink: bool,
     /// The window told last.
     told: Range<u64>,
     /// The end of the farthest window told (`rcv_mwnd_seq`).
@@ -75,13 +100,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// A buffer for which an application asks for so many bytes, where segments of `mss` bytes are told of, and windows
-    /// perhaps scaled.
-    pub fn new(asked: u64, mss: u64, is_scaled: bool) -> Memory {
-        let size = size_of(asked);
+    /// An empty buffer, where segments of `mss` bytes are told of, and windows perhaps scaled.
+    pub fn new(buffer: Buffer, mss: u64, is_scaled: bool) -> Memory {
+        let Buffer { size, largest, may_shrink } = buffer;
         let payload = size * FIRST_SHARE / WHOLE;
         let window = if payload > mss { payload / mss * mss } else { payload }.min(LARGEST_FIELD);
-        let is_enough = |scale: &u32| payload >> scale <= LARGEST_FIELD;
+        let is_enough = |scale: &u32| largest >> scale <= LARGEST_FIELD;
         let scale = if is_scaled { (0..MOST_SCALE).find(is_enough).unwrap_or(MOST_SCALE) } else { 0 };
         Memory {
             size,
@@ -90,6 +114,7 @@ impl Memory {
             used: 0,
             threshold: window,
             scale,
+            may_shrink: may_shrink && scale > 0,
             told: 0..window,
             farthest: window,
             dropped: [0; 3],
@@ -181,11 +206,11 @@ impl Memory {
     fn window(&self, mss: u64) -> u64 {
         let full = self.payload(self.size);
         let (mut free, mss) = (self.free(), mss.min(full));
-        if self.is_half_full() {
+        if self.is_half_full() || self.may_shrink {
             free -= free % self.unit();
-            if free < full / 16 || free < mss {
-                return 0;
-            }
+        }
+        if self.is_half_full() && (free < full / 16 || free < mss) {
+            return 0;
         }
         free = free.min(self.threshold);
         if self.scale > 0 {
@@ -208,8 +233,8 @@ impl Memory {
     /// Everything below `next` is acknowledged: the window that is told, as a packet has it.
     pub fn tell(&mut self, next: u64, mss: u64) -> u64 {
         let left = self.left(next);
-        // A window that was told is not taken back.
-        let window = self.window(mss).max(left.next_multiple_of(self.unit()));
+        let least = if self.may_shrink { 0 } else { left.next_multiple_of(self.unit()) };
+        let window = self.window(mss).max(least);
         self.told = next..next + window;
         self.farthest = self.farthest.max(self.told.end);
         window.min(LARGEST_FIELD << self.scale) >> self.scale
@@ -252,7 +277,8 @@ impl Connection {
             return;
         }
         let (next, unread) = (self.next_byte(), self.unread());
-        let mut memory = Memory::new(asked, u64::from(self.own_mss), self.peer.wscale.is_some());
+        let buffer = Buffer::asked(asked, false);
+        let mut memory = Memory::new(buffer, u64::from(self.own_mss), self.peer.wscale.is_some());
         memory.take(&(next - unread..next), false);
         memory.tell(next, u64::from(self.rcv_mss));
         self.memory = Some(memory);
@@ -342,7 +368,7 @@ mod tests {
 
     /// 20,000 bytes, segments of 1000, windows to the byte.
     fn memory() -> Memory {
-        Memory::new(20_000, 1000, false)
+        Memory::new(Buffer::asked(20_000, false), 1000, false)
     }
 
     #[test]
@@ -383,13 +409,28 @@ mod tests {
     }
 
     #[test]
+    fn a_window_is_taken_back_where_that_is_allowed() {
+        let tell = |may_shrink| {
+            let buffer = Buffer::initial([4096, 32_768, 32 << 20], may_shrink);
+            let mut memory = Memory::new(buffer, 1460, true);
+            memory.take(&(0..10_000), true);
+            let first = memory.tell(10_000, 1000);
+            memory.take(&(10_000..11_000), false);
+            (first, memory.tell(11_000, 1000))
+        };
+        // 204 of 256 bytes are payload: 16,116 and then 14,280 bytes are free, in units of 1024.
+        assert_eq!(tell(true), (15, 13));
+        assert_eq!(tell(false), (16, 16), "what is told ends no earlier");
+    }
+
+    #[test]
     fn packets_occupy_buffers_of_a_power_of_two_or_pages() {
         assert_eq!([1, 1000, 1460, 4000, 20_000].map(occupied), [512 + 256, 2304, 2304, 8448, 20_736]);
     }
 
     #[test]
     fn the_window_is_half_the_memory_before_a_packet_has_shown_its_share() {
-        let mut memory = Memory::new(10_000, 1460, false);
+        let mut memory = Memory::new(Buffer::asked(10_000, false), 1460, false);
         assert_eq!(memory.told, 0..8760);
         memory.take(&(0..4000), true);
         // 4000 of 8448 bytes are payload, 11,552 are free: five segments.
