@@ -445,6 +445,7 @@ impl Simulated {
             read: 0,
             retransmitted_bytes: 0,
             first_retransmission: None,
+            first_probe: None,
             sent_bytes: 0,
             invalid_ratelimit: settings.invalid_ratelimit,
             challenged_at: None,

@@ -64,6 +64,8 @@ pub(super) struct Connection {
     pub(super) retransmitted_bytes: u64,
     /// When something was first sent again since data was last acknowledged (`retrans_stamp`).
     pub(super) first_retransmission: Option<Time>,
+    /// When a window was first probed that has been too small for a segment since then (`icsk_probes_tstamp`).
+    pub(super) first_probe: Option<Time>,
     pub(super) sent_bytes: u64,
     pub(super) invalid_ratelimit: Duration,
     /// When the latest challenge ACK left.
@@ -256,6 +258,10 @@ impl Connection {
                 ack.sack_count += 1;
             }
         }
+        let waiting = self.outgoing.end() - self.outgoing.byte(nxt as u32);
+        if window_bytes >= self.mss.min(waiting.max(1)) {
+            self.first_probe = None;
+        }
         let delivered_before = self.sender.view().delivered;
         self.clocks.last_ack_received = now;
         if u64::from(ack_segment) > self.sender.view().snd_una {
@@ -353,6 +359,7 @@ impl Connection {
             let (Some(first), Some(last)) = (segments.first(), segments.last()) else { continue };
             if first.len == 0 {
                 // A window probe: a byte that is acknowledged, without that byte.
+                self.first_probe.get_or_insert(now);
                 let una = self.outgoing.byte(self.sender.view().snd_una as u32);
                 let packet = self.packet(Flags::NONE, una.wrapping_sub(1), 0, first.sent_at);
                 let packet = self.telling_window(packet);

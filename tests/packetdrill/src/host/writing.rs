@@ -134,13 +134,12 @@ impl Connection {
         }
     }
 
-    /// When the connection is given up that may be silent for so long: counted from the first retransmission, and looked
-    /// at by retransmission timers only (`retransmits_timed_out`, `tcp_clamp_rto_to_user_timeout`).
+    /// When the connection is given up that may be silent for so long, or without a window: counted from the first
+    /// retransmission, or the first probe, and looked at by their timers only (`retransmits_timed_out`, `tcp_probe_timer`).
     pub(super) fn gives_up_at(&self, user_timeout: Option<Duration>) -> Time {
-        match user_timeout.filter(|_| self.sender.view().ca_state == CaState::Loss) {
-            Some(timeout) => self.first_retransmission.map_or(Time::NEVER, |first| first + timeout),
-            None => Time::NEVER,
-        }
+        let Some(timeout) = user_timeout else { return Time::NEVER };
+        let first = self.first_retransmission.filter(|_| self.sender.view().ca_state == CaState::Loss);
+        first.or(self.first_probe).map_or(Time::NEVER, |first| first + timeout)
     }
 
     /// Without anything in flight only a timer will release what waits.
