@@ -71,7 +71,14 @@ STAMP_FLAGS = {
     "SOF_TIMESTAMPING_OPT_TSONLY": 1 << 11,
 }
 # Options that Python's module has no names for, and names of their values.
-OPTIONS = {"SO_TIMESTAMPING": SO_TIMESTAMPING, "IP_MTU_DISCOVER": 10, "IP_FREEBIND": 15, "TCP_INQ": 36, "IP_PMTUDISC_DONT": 0, "IP_PMTUDISC_WANT": 1}
+OPTIONS = {
+    "SO_TIMESTAMPING": SO_TIMESTAMPING,
+    "IP_MTU_DISCOVER": 10,
+    "IP_FREEBIND": 15,
+    "TCP_INQ": 36,
+    "IP_PMTUDISC_DONT": 0,
+    "IP_PMTUDISC_WANT": 1,
+}
 Json = dict[str, Any]
 
 

@@ -115,6 +115,11 @@ impl Connection {
         echo: Option<Time>,
         sent: &mut VecDeque<Emitted>,
     ) -> Ending {
+        let fate = self.fate(packet);
+        if fate == Fate::Unacceptable {
+            self.answer_dropped(now, packet, sent);
+            return Ending::None;
+        }
         self.note_timestamp(packet);
         let is_left_alone = self.is_left_alone();
         let is_longest = packet.len.min(self.peer_segment) > self.rcv_mss;
@@ -132,7 +137,6 @@ impl Connection {
         if self.refuses(packet) {
             return Ending::Refused;
         }
-        let fate = self.fate(packet);
         if matches!(fate, Fate::Beyond | Fate::Closed | Fate::NoMemory) {
             self.answer_dropped(now, packet, sent);
             return Ending::None;

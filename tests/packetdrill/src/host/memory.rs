@@ -40,7 +40,9 @@ pub(super) enum Fate {
     Taken,
     /// It is taken although there is no room, and answered at once.
     TakenAndTold,
-    /// It ends or begins beyond every window that was told, or begins beyond the present one.
+    /// It begins beyond every window that was told, or ends there while something waits: nothing of it counts.
+    Unacceptable,
+    /// Its data begins beyond the present window.
     Beyond,
     /// The window is closed.
     Closed,
@@ -149,7 +151,7 @@ impl Memory {
         let is_waiting = self.held.iter().any(|&(end, _)| end <= next);
         if data.end > farthest && (data.start > farthest || is_waiting) {
             self.dropped[BEYOND] += 1;
-            return Fate::Beyond;
+            return Fate::Unacceptable;
         }
         // What has come before takes no room.
         if data.end <= next && !(has_fin && data.end == next) {
@@ -378,7 +380,7 @@ mod tests {
         memory.take(&(0..60_000), true);
         assert!(memory.holds_back(1000), "the window cannot move");
         assert_eq!(memory.tell(60_000, 1000), 0);
-        assert_eq!(memory.judge(&(60_000..61_000), false, 60_000, 1000), Fate::Beyond);
+        assert_eq!(memory.judge(&(60_000..61_000), false, 60_000, 1000), Fate::Unacceptable);
         assert_eq!(memory.judge(&(60_000..60_000), true, 60_000, 1000), Fate::TakenAndTold, "a FIN alone is taken");
         memory.read(60_000);
         assert!(memory.has_opened(60_000, 1000));
@@ -390,11 +392,11 @@ mod tests {
         let mut memory = memory();
         memory.take(&(0..4000), true);
         memory.tell(4000, 1000);
-        assert_eq!(memory.judge(&(4000..54_000), false, 4000, 1000), Fate::Beyond);
-        assert_eq!(memory.judge(&(70_000..71_000), false, 4000, 1000), Fate::Beyond);
+        assert_eq!(memory.judge(&(4000..54_000), false, 4000, 1000), Fate::Unacceptable);
+        assert_eq!(memory.judge(&(70_000..71_000), false, 4000, 1000), Fate::Unacceptable);
         memory.read(4000);
         assert_eq!(memory.judge(&(4000..54_000), false, 4000, 1000), Fate::Taken);
-        assert_eq!(memory.judge(&(70_000..71_000), false, 4000, 1000), Fate::Beyond);
+        assert_eq!(memory.judge(&(70_000..71_000), false, 4000, 1000), Fate::Unacceptable);
         assert_eq!(memory.dropped(), [3, 0, 0]);
     }
 
