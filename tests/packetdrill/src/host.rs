@@ -8,6 +8,7 @@ mod challenge;
 mod clocks;
 mod closing;
 mod connection;
+mod device;
 mod memory;
 mod negotiation;
 mod stamps;
@@ -21,6 +22,7 @@ use accurate::Accurate;
 use clocks::Clocks;
 use closing::Closing;
 use connection::{Connection, milliseconds};
+use device::Device;
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
 use dumbbell_transport::{EcnEcho, EcnUse, Handshake, Receiver, Sender, Timestamp, TransportConfig};
@@ -171,6 +173,8 @@ pub struct Simulated {
     now: Time,
     state: State,
     sent: VecDeque<Emitted>,
+    /// The connection that was given up: its socket tells what became of it.
+    given_up: Option<Box<Connection>>,
     /// When an ACK last answered what was not acceptable, during the handshake.
     challenged_at: Option<Time>,
     /// Timestamps of the script and the instants they stand for.
@@ -214,6 +218,7 @@ impl Simulated {
             now: START,
             state: State::Closed,
             sent: VecDeque::new(),
+            given_up: None,
             challenged_at: None,
             stamps: Vec::new(),
         })
@@ -244,7 +249,10 @@ impl Simulated {
                 self.emit_opening(packet);
             }
             State::Established(connection) if connection.gives_up_at(self.user_timeout) <= self.now => {
-                self.state = State::Gone(Gone { error: Some("ETIMEDOUT") });
+                let gone = State::Gone(Gone { error: Some("ETIMEDOUT") });
+                if let State::Established(connection) = std::mem::replace(&mut self.state, gone) {
+                    self.given_up = Some(connection);
+                }
             }
             State::Established(connection) => connection.on_timer(self.now, &mut self.sent),
             _ => {}
@@ -445,7 +453,7 @@ impl Simulated {
             read: 0,
             retransmitted_bytes: 0,
             first_retransmission: None,
-            first_probe: None,
+            device: Device::new(),
             sent_bytes: 0,
             invalid_ratelimit: settings.invalid_ratelimit,
             challenged_at: None,
@@ -597,6 +605,7 @@ impl Host for Simulated {
     fn info(&self, name: &str) -> Option<i64> {
         match &self.state {
             State::Established(connection) | State::TimeWait(connection) => connection.info(self.now, name),
+            State::Gone(_) => self.given_up.as_ref()?.info_given_up(self.now, name),
             _ => None,
         }
     }
@@ -625,6 +634,7 @@ impl Host for Simulated {
         }
         if let State::Established(connection) = &mut self.state {
             connection.set_ecn_option(settings.ecn_option)?;
+            connection.set_device(settings.device_is_full)?;
         }
         self.settings = settings;
         Ok(())
@@ -658,6 +668,9 @@ impl Host for Simulated {
         {
             connection.challenge(self.now, packet, &mut self.sent);
             return Ok(());
+        }
+        if self.settings.device_is_full {
+            return Err("a packet to a host whose device has no room".to_owned());
         }
         let means_something = packet.flags.has(Flags::ACK | Flags::RST | Flags::SYN);
         if !means_something && matches!(self.state, State::Established(_)) {

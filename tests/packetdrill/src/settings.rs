@@ -37,6 +37,8 @@ pub struct Settings {
     pub may_shrink: bool,
     /// `tcp_fastopen` lets every listener offer it.
     pub always_fast_open: bool,
+    /// The queue of the device has no room.
+    pub device_is_full: bool,
     /// `tcp_window_scaling`.
     pub window_scaling: bool,
     /// `tcp_syn_linear_timeouts`: repetitions of a SYN before the time between them doubles.
@@ -58,6 +60,7 @@ impl Default for Settings {
             receive_memory: [4096, 131_072, 33_554_432],
             may_shrink: false,
             always_fast_open: false,
+            device_is_full: false,
             window_scaling: true,
             linear_syn_timeouts: 4,
         }
@@ -100,8 +103,13 @@ impl Settings {
                 self.config.pacing = Pacing::On;
                 Ok(())
             }
-            "tc" if args.contains(&"limit") => Err(format!("the command `{command}`")),
-            "tc" if args.iter().any(|arg| ["pfifo", "pfifo_fast", "bfifo", "noqueue", "del"].contains(arg)) => Ok(()),
+            "tc" if args.contains(&"limit") && !args.ends_with(&["limit", "0"]) => {
+                Err(format!("the command `{command}`"))
+            }
+            "tc" if args.iter().any(|arg| QUEUES.contains(arg)) => {
+                self.device_is_full = args.contains(&"limit");
+                Ok(())
+            }
             // It restores what another command changed, behind the script.
             _ if name.starts_with("sysctl_restore_") => Ok(()),
             _ if name.ends_with(".sh") => match std::fs::read_to_string(folder.join(program)) {
@@ -299,6 +307,8 @@ impl Settings {
     }
 }
 
+/// Queues of a device that keep what comes in its order, and what takes one away.
+const QUEUES: [&str; 6] = ["pfifo", "pfifo_fast", "bfifo", "noqueue", "del", "delete"];
 /// Every listener offers Fast Open, one way or another (`TFO_SERVER_WO_SOCKOPT1`, `TFO_SERVER_COOKIE_NOT_REQD`).
 const FAST_OPEN_ALWAYS: u64 = 0x600;
 

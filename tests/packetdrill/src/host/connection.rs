@@ -6,6 +6,7 @@
 use super::accurate::Accurate;
 use super::clocks::Clocks;
 use super::closing::{Closing, TcpState};
+use super::device::Device;
 use super::memory::{Fate, Memory};
 use super::negotiation::reflecting;
 use super::stamps::Stamps;
@@ -64,8 +65,7 @@ pub(super) struct Connection {
     pub(super) retransmitted_bytes: u64,
     /// When something was first sent again since data was last acknowledged (`retrans_stamp`).
     pub(super) first_retransmission: Option<Time>,
-    /// When a window was first probed that has been too small for a segment since then (`icsk_probes_tstamp`).
-    pub(super) first_probe: Option<Time>,
+    pub(super) device: Device,
     pub(super) sent_bytes: u64,
     pub(super) invalid_ratelimit: Duration,
     /// When the latest challenge ACK left.
@@ -84,6 +84,7 @@ impl Connection {
             .min(self.receiver.next_timer())
             .min(self.closing.ack_due())
             .min(self.writing.next_timer())
+            .min(self.device.next_timer())
     }
 
     pub(super) fn on_timer(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
@@ -101,6 +102,7 @@ impl Connection {
             self.acknowledge_all(now, sent);
         }
         self.release_when_due(now);
+        self.probe_device(now);
         self.transmit(now, sent);
     }
 
@@ -263,9 +265,7 @@ impl Connection {
             }
         }
         let waiting = self.outgoing.end() - self.outgoing.byte(nxt as u32);
-        if window_bytes >= self.mss.min(waiting.max(1)) {
-            self.first_probe = None;
-        }
+        self.device.note_ack(window_bytes >= self.mss.min(waiting.max(1)));
         let delivered_before = self.sender.view().delivered;
         self.clocks.last_ack_received = now;
         if u64::from(ack_segment) > self.sender.view().snd_una {
@@ -358,12 +358,16 @@ impl Connection {
     }
 
     fn transmit_all(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
+        if self.device.is_full() {
+            self.wait_for_device(now);
+            return;
+        }
         while let Some(burst) = self.sender.poll_transmit(now) {
             let segments: Vec<Segment> = burst.collect();
             let (Some(first), Some(last)) = (segments.first(), segments.last()) else { continue };
             if first.len == 0 {
                 // A window probe: a byte that is acknowledged, without that byte.
-                self.first_probe.get_or_insert(now);
+                self.device.note_window_probe(now);
                 let una = self.outgoing.byte(self.sender.view().snd_una as u32);
                 let packet = self.packet(Flags::NONE, una.wrapping_sub(1), 0, first.sent_at);
                 let packet = self.telling_window(packet);
@@ -487,8 +491,18 @@ impl Connection {
         sent.push_back(Emitted { at: now, packet, stamp: now });
     }
 
+    /// A field of `struct tcp_info` when the connection was given up: its queue is empty, and other numbers are the last ones
+    /// (`tcp_write_queue_purge`).
+    pub(super) fn info_given_up(&self, now: Time, name: &str) -> Option<i64> {
+        match name {
+            "tcpi_state" => Some(TcpState::Close as i64),
+            "tcpi_unacked" | "tcpi_backoff" => Some(0),
+            _ => self.info(now, name),
+        }
+    }
+
     pub(super) fn info(&self, now: Time, name: &str) -> Option<i64> {
-        if let Some(value) = self.clocks.info(now, name) {
+        if let Some(value) = self.clocks.info(now, name).or_else(|| self.probe_info(name)) {
             return Some(value);
         }
         let marks = self.sender.view().delivered_ce;

@@ -139,7 +139,7 @@ impl Connection {
     pub(super) fn gives_up_at(&self, user_timeout: Option<Duration>) -> Time {
         let Some(timeout) = user_timeout else { return Time::NEVER };
         let first = self.first_retransmission.filter(|_| self.sender.view().ca_state == CaState::Loss);
-        first.or(self.first_probe).map_or(Time::NEVER, |first| first + timeout)
+        first.or(self.device.first_probe).map_or(Time::NEVER, |first| first + timeout)
     }
 
     /// Without anything in flight only a timer will release what waits.
