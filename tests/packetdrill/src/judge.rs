@@ -148,9 +148,10 @@ pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
             Err(End::Foreign(place, reason)) => return Verdict::OutOfScope(place, reason),
         }
     }
-    if run.waiting.is_some_and(|(_, until)| until <= run.last)
-        && let Err(End::Different(difference)) = run.end_waiting()
-    {
+    if let Some((_, until)) = run.waiting.filter(|&(_, until)| until <= run.last) {
+        run.host.run_until(until + run.tolerance);
+    }
+    if let Err(End::Different(difference)) = run.end_waiting() {
         return Verdict::Fails(difference);
     }
     if run.judged == 0 && run.openings == 0 {
@@ -252,10 +253,10 @@ impl<H: Host> Run<H> {
         event.until.map(|until| self.time(Moment { is_relative: until.is_relative || is_relative, ..until }))
     }
 
-    /// Judges the `write` that has waited for room.
+    /// Judges the `write` that has waited for room, if it had to return by this event.
     pub(crate) fn end_waiting(&mut self) -> Result<(), End> {
-        let Some((place, until)) = self.waiting.take() else { return Ok(()) };
-        self.host.run_until(until + self.tolerance);
+        let waiting = self.waiting.take().filter(|&(_, until)| until <= self.last);
+        let Some((place, until)) = waiting else { return Ok(()) };
         let Some(at) = self.host.wrote_at() else { return Ok(()) };
         if at + self.tolerance < until || at > until + self.tolerance {
             let got = if at == Time::NEVER { "it waits".to_owned() } else { format!("it at {}", seconds(START, at)) };
