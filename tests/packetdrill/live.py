@@ -61,8 +61,24 @@ TCP_INFO = [
         "received_e1_bytes received_e0_bytes received_ce_bytes ecn_fields",
     ),
 ]
+SO_TIMESTAMPING = 37
+STAMP_FLAGS = {
+    "SOF_TIMESTAMPING_TX_SOFTWARE": 1 << 1,
+    "SOF_TIMESTAMPING_SOFTWARE": 1 << 4,
+    "SOF_TIMESTAMPING_OPT_ID": 1 << 7,
+    "SOF_TIMESTAMPING_TX_SCHED": 1 << 8,
+    "SOF_TIMESTAMPING_TX_ACK": 1 << 9,
+    "SOF_TIMESTAMPING_OPT_TSONLY": 1 << 11,
+}
 # Options that Python's module has no names for, and names of their values.
-OPTIONS = {"IP_MTU_DISCOVER": 10, "IP_FREEBIND": 15, "TCP_INQ": 36, "IP_PMTUDISC_DONT": 0, "IP_PMTUDISC_WANT": 1}
+OPTIONS = {
+    "SO_TIMESTAMPING": SO_TIMESTAMPING,
+    "IP_MTU_DISCOVER": 10,
+    "IP_FREEBIND": 15,
+    "TCP_INQ": 36,
+    "IP_PMTUDISC_DONT": 0,
+    "IP_PMTUDISC_WANT": 1,
+}
 Json = dict[str, Any]
 
 
@@ -102,13 +118,15 @@ class Sent:
     ecn: int
     options: Json
     raw_timestamp: int
+    # How many connections came before it.
+    chapter: int
 
     def report(self) -> Json:
         flags = "".join(letter for letter, bit in FLAG_BITS.items() if self.flags & bit)
         ecn = next(name for name, bits in ECN_BITS.items() if bits == self.ecn)
         return {
-            "at_ns": self.at_ns, "flags": flags, "seq": self.seq, "len": self.len, "ack": self.ack,
-            "window": self.window, "ecn": ecn, "options": self.options,
+            "chapter": self.chapter, "at_ns": self.at_ns, "flags": flags, "seq": self.seq, "len": self.len,
+            "ack": self.ack, "window": self.window, "ecn": ecn, "options": self.options,
         }  # fmt: skip
 
 
@@ -137,13 +155,13 @@ class Kernel:
         self.local_port = PORT
         self.remote_isn = 0x3000_0000
         self.stamps: dict[int, int] = {}
-        packets = [event["packet"] for event in script["events"] if "packet" in event]
+        self.remote_port = REMOTE_PORT
+        self.chapter = -1
         self.script_isn = {">": 0, "<": 0}
-        for packet in reversed(packets):
-            if "S" in packet["flags"]:
-                self.script_isn[packet["direction"]] = packet["seq"]
         self.infos: dict[int, dict[str, int]] = {}
         self.queued: dict[int, int] = {}
+        self.stamps_read: dict[int, dict[str, int]] = {}
+        self.start_real_ns = 0
         self.problem: str | None = None
         # What the script asks for and the kernel does not have.
         self.lacks: str | None = None
@@ -178,6 +196,8 @@ class Kernel:
             return
         header = (packet[0] & 15) * 4
         ports, seq, ack, bits, window = struct.unpack("!IIIHH", packet[header : header + 16])
+        if ports & 0xFFFF not in (PORT, self.remote_port):
+            return  # of a connection before
         length, flags = (bits >> 12) * 4, bits & 0x1FF
         if flags & FLAG_BITS["S"] and self.local_isn is None:
             self.local_isn = seq
@@ -195,6 +215,7 @@ class Kernel:
                 packet[1] & 3,
                 options,
                 stamp,
+                self.chapter,
             )
         )
 
@@ -256,7 +277,7 @@ class Kernel:
         ack = self.to_live(packet["ack"]) if packet["ack"] is not None else 0
         length = 20 + len(raw)
         window = packet["window"] if packet["window"] is not None else 65535
-        ports = (REMOTE_PORT if self.local_port == PORT else PORT, self.local_port)
+        ports = (self.remote_port if self.local_port == PORT else PORT, self.local_port)
         tcp = struct.pack("!HHIIHHHH", *ports, seq, ack, length << 10 | flags, window, 0, 0) + raw
         payload = bytes(packet["len"])
         addresses = socket.inet_aton(REMOTE) + socket.inet_aton(LOCAL)
@@ -312,6 +333,9 @@ class Kernel:
         name, args = call["name"], call["args"]
         try:
             if name == "socket":
+                self.chapter += 1
+                if self.chapter > 0:
+                    self.begin_again(call["index"])
                 new = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
                 new.setblocking(False)
                 new.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion_control.encode())
@@ -347,6 +371,8 @@ class Kernel:
                 if is_blocking:
                     subject.setblocking(True)
                 subject.recv(args[2] if isinstance(args[2], int) else 1 << 20)
+            elif name == "recvmsg" and "MSG_ERRQUEUE" in call["flags"]:
+                self.read_stamp(subject, call["index"])
             elif name == "recvmsg":
                 data, _, _, _ = subject.recvmsg(call["message_bytes"], 256)
                 if call["result"] not in (None, len(data)):
@@ -362,10 +388,38 @@ class Kernel:
             if call["result"] is None or call["result"] >= 0:
                 self.problem = f"{name}: {error}"
 
+    def read_stamp(self, subject: socket.socket, index: int) -> None:
+        """A time stamp of what was written."""
+        _, control, _, _ = subject.recvmsg(0, 512, socket.MSG_ERRQUEUE)
+        stamp = {}
+        for level, kind, data in control:
+            if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPING):
+                seconds, nanos = struct.unpack("@ll", data[: struct.calcsize("@ll")])
+                stamp["at_ns"] = seconds * 1_000_000_000 + nanos - self.start_real_ns
+            elif level == socket.IPPROTO_IP:
+                _, _, _, _, _, info, byte = struct.unpack("=IBBBBII", data[:16])
+                stamp |= {"moment": info, "byte": byte}
+        self.stamps_read[index] = stamp
+
+    def begin_again(self, index: int) -> None:
+        """What follows is about another connection."""
+        self.find_isns(self.script["events"][index:])
+        self.local_isn, self.local_port, self.connection = None, PORT, None
+        self.remote_port += 1
+        self.taken = len(self.sent)
+        self.stamps.clear()
+
+    def find_isns(self, events: list[Json]) -> None:
+        for packet in reversed([event["packet"] for event in events if "packet" in event]):
+            if "S" in packet["flags"]:
+                self.script_isn[packet["direction"]] = packet["seq"]
+
     def set_option(self, subject: socket.socket, args: list[Any]) -> None:
         level = {"SOL_SOCKET": socket.SOL_SOCKET, "SOL_IP": socket.IPPROTO_IP, "IPPROTO_IP": socket.IPPROTO_IP}
         number = level.get(args[1], socket.IPPROTO_TCP)
         value = args[3][0] if isinstance(args[3], list) else args[3]
+        if args[2] == "SO_TIMESTAMPING" and isinstance(value, str):
+            value = sum(STAMP_FLAGS.get(flag, 0) for flag in value.split("|"))
         option, value = (number_of(word) if isinstance(word, str) else word for word in (args[2], value))
         if option is None or value is None:
             self.problem = f"the socket option {args[2]}"
@@ -376,6 +430,7 @@ class Kernel:
 
     def run(self) -> Json:
         gc.disable()
+        self.find_isns(self.script["events"])
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         events = self.script["events"]
         # Commands before everything else take their time before the clock starts.
@@ -383,6 +438,7 @@ class Kernel:
         for event in events[:begun]:
             self.shell(event["shell"])
         self.start_ns = time.monotonic_ns() + 20_000_000
+        self.start_real_ns = time.time_ns() + self.start_ns - time.monotonic_ns()
         last = 0
         for index, event in enumerate(events[begun:], begun):
             last = self.event(index, event, last)
@@ -393,6 +449,7 @@ class Kernel:
             "sent": [sent.report() for sent in self.sent],
             "infos": {str(index): info for index, info in self.infos.items()},
             "queued": {str(index): count for index, count in self.queued.items()},
+            "stamps": {str(index): stamp for index, stamp in self.stamps_read.items()},
             "problem": self.problem,
             "lacks": self.lacks,
         }
@@ -404,7 +461,10 @@ class Kernel:
         # As packetdrill does it: what fails here shows in the packets.
         environment = os.environ | {"PACKETDRILL_PID": str(os.getpid())}
         folder = self.script["folder"] or "."
-        subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, check=False)
+        done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, check=False)
+        # A counter that does not show in packets.
+        if command.startswith("nstat") and done.returncode != 0:
+            self.problem = f"{command} does not find it"
         if asked := re.search(r"net\.ipv4\.tcp_ecn=(\d)", command):
             has = Path("/proc/sys/net/ipv4/tcp_ecn").read_text().strip()
             if has != asked[1]:

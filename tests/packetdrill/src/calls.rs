@@ -1,8 +1,8 @@
 //! The system calls of a script: what the host is told to do, and what the calls return.
 
-use crate::host::Manner;
+use crate::host::{Manner, Moment, START, Wanted};
 use crate::judge::{Difference, End, Host, Progress, Run};
-use crate::script::{Arg, Call, Event};
+use crate::script::{Arg, Call, Event, seconds};
 use dumbbell_units::Duration;
 
 /// Bytes of a write at most.
@@ -42,7 +42,10 @@ impl<H: Host> Run<H> {
                 self.host.connect();
                 Ok(())
             }
-            "accept" | "accept4" if is_refused => foreign("`accept` without a connection".to_owned()),
+            "accept" | "accept4" if is_refused && self.host.progress() < Progress::Established => {
+                self.returned(event, call, Err("EAGAIN"))
+            }
+            "accept" | "accept4" if is_refused => foreign("a second connection".to_owned()),
             "accept" | "accept4" => {
                 if self.connection.is_some() {
                     return foreign("a second connection".to_owned());
@@ -59,7 +62,13 @@ impl<H: Host> Run<H> {
     /// A call about the data of a connection, or its end.
     fn transfer(&mut self, event: &Event, call: &Call) -> Result<(), End> {
         let foreign = |reason: String| Err(End::Foreign(event.place, reason));
+        let is_of_listener =
+            self.host.progress() > Progress::Closed && call.int(0) == self.listener && self.connection != self.listener;
         match call.name.as_str() {
+            "read" | "recv" | "recvfrom" | "recvmsg" if is_of_listener => self.returned(event, call, Err("ENOTCONN")),
+            "write" | "send" | "sendto" | "sendmsg" | "writev" if is_of_listener => {
+                self.returned(event, call, Err("EPIPE"))
+            }
             "write" | "send" | "sendto" | "sendmsg" | "writev" | "sendfile" => self.write(event, call),
             "read" | "recv" | "recvfrom" => match call.message_flags().find(|&flag| flag != "MSG_DONTWAIT") {
                 Some(flag) => foreign(format!("`{}` with {flag}", call.name)),
@@ -77,6 +86,7 @@ impl<H: Host> Run<H> {
                 Ok(())
             }
             "close" => {
+                self.closed.extend(call.int(0));
                 if self.connection.is_some() && self.connection == call.int(0) {
                     self.host.close();
                 }
@@ -97,6 +107,7 @@ impl<H: Host> Run<H> {
             Ok(manner) => manner,
             Err(reason) => return foreign(reason),
         };
+        self.end_waiting()?;
         if let Some(error) = self.host.refuses_writes() {
             return self.returned(event, call, Err(error));
         }
@@ -105,7 +116,9 @@ impl<H: Host> Run<H> {
             Some(bytes) if bytes > 0 => {
                 self.write_seq = self.write_seq.wrapping_add(bytes as u32);
                 self.write_ends.insert(self.write_seq);
-                self.host.write(bytes, manner).or_else(foreign)
+                self.host.write(bytes, manner).or_else(foreign)?;
+                self.waiting = self.until.map(|until| (event.place, until));
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -123,6 +136,9 @@ impl<H: Host> Run<H> {
 
     /// `recvmsg`, which may tell how many bytes are left (`TCP_INQ`).
     fn receive_message(&mut self, event: &Event, call: &Call) -> Result<(), End> {
+        if call.word(2) == "MSG_ERRQUEUE" {
+            return self.read_stamp(event, call);
+        }
         if let Some(flag) = call.message_flags().next() {
             return Err(End::Foreign(event.place, format!("`recvmsg` with {flag}")));
         }
@@ -146,8 +162,53 @@ impl<H: Host> Run<H> {
         self.same_number(event, "TCP_CM_INQ", Some(told), left.map(|left| left + u64::from(is_end)))
     }
 
+    /// `recvmsg` of a time stamp: of what, of which byte, and when.
+    fn read_stamp(&mut self, event: &Event, call: &Call) -> Result<(), End> {
+        let text = match call.args.get(1) {
+            Some(Arg::Struct(text)) => text.as_str(),
+            _ => "",
+        };
+        let value = |name: &str| {
+            let (_, rest) = text.split_once(name)?;
+            rest.strip_prefix('=')?.split([',', '}']).next().map(str::trim)
+        };
+        let number = |name: &str| value(name).and_then(|value| value.parse::<u64>().ok());
+        let moment = match value("ee_info") {
+            None => None,
+            Some("SCM_TSTAMP_SCHED") => Some(Moment::Scheduled),
+            Some("SCM_TSTAMP_SND") => Some(Moment::Sent),
+            Some("SCM_TSTAMP_ACK") => Some(Moment::Acknowledged),
+            Some(_) => {
+                return Err(End::Foreign(event.place, "what `MSG_ERRQUEUE` tells beside time stamps".to_owned()));
+            }
+        };
+        let Some(told) = self.host.next_stamp() else { return Ok(()) };
+        self.returned(event, call, told.map(|_| 0))?;
+        let (Some(moment), Ok(told)) = (moment, told) else { return Ok(()) };
+        let nanos = number("scm_sec").unwrap_or(0) * 1_000_000_000 + number("scm_nsec").unwrap_or(0);
+        let at = START + Duration::from_nanos(nanos);
+        let is_near = told.at <= at + self.tolerance && at <= told.at + self.tolerance;
+        let byte = number("ee_data").unwrap_or(0);
+        if (told.moment, u64::from(told.byte)) == (moment, byte) && is_near {
+            self.judged += 1;
+            return Ok(());
+        }
+        let shown = |moment, byte, at| format!("{moment:?} of byte {byte} at {}", seconds(START, at));
+        Err(End::Different(Difference {
+            place: event.place,
+            expected: shown(moment, byte, at),
+            got: shown(told.moment, u64::from(told.byte), told.at),
+        }))
+    }
+
     /// A number that the kernel tells, which is judged where anybody knows it.
-    fn same_number(&mut self, event: &Event, what: &str, expected: Option<u64>, got: Option<u64>) -> Result<(), End> {
+    pub(crate) fn same_number(
+        &mut self,
+        event: &Event,
+        what: &str,
+        expected: Option<u64>,
+        got: Option<u64>,
+    ) -> Result<(), End> {
         match (expected, got) {
             (Some(expected), Some(got)) if expected != got => Err(End::Different(Difference {
                 place: event.place,
@@ -191,6 +252,11 @@ impl<H: Host> Run<H> {
             }
             ("TCP_USER_TIMEOUT", Some(millis)) => {
                 self.host.set_user_timeout(Duration::from_millis(u64::try_from(millis).unwrap_or(0)));
+            }
+            ("SO_TIMESTAMPING", _) => {
+                let flags = call.args.get(3).map(Arg::words).unwrap_or_default();
+                let wanted = Wanted::of(&flags).and_then(|wanted| self.host.want_stamps(wanted));
+                return wanted.map_err(|reason| End::Foreign(event.place, reason));
             }
             ("TCP_CORK", value) => self.host.set_cork(value != Some(0)),
             (

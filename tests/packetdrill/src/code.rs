@@ -53,6 +53,7 @@ pub fn constant(name: &str) -> Option<i64> {
         "TCPI_OPT_WSCALE" => 4,
         "TCPI_OPT_ECN" => 8,
         "TCPI_OPT_ECN_SEEN" => 16,
+        "TCPI_OPT_SYN_DATA" => 32,
         "TCP_INFINITE_SSTHRESH" => 0x7fff_ffff,
         _ => return None,
     };

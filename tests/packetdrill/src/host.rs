@@ -8,10 +8,13 @@ mod challenge;
 mod clocks;
 mod closing;
 mod connection;
+mod device;
+mod memory;
 mod negotiation;
+mod stamps;
 mod writing;
 
-use crate::judge::{Host, Progress};
+use crate::judge::{COUNTERS, Host, Progress};
 use crate::script::{ByteCounters, Direction, Flags, Options, Packet, Script};
 use crate::settings::{Settings, peer_segment};
 use crate::stream::{Incoming, Stream};
@@ -19,11 +22,14 @@ use accurate::Accurate;
 use clocks::Clocks;
 use closing::Closing;
 use connection::{Connection, milliseconds};
+use device::Device;
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
 use dumbbell_transport::{EcnEcho, EcnUse, Handshake, Receiver, Sender, Timestamp, TransportConfig};
 use dumbbell_units::{Duration, Rng, Time};
+use memory::{Buffer, Memory};
 use negotiation::Reflected;
+pub use stamps::{Moment, Stamp, Wanted};
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -167,6 +173,10 @@ pub struct Simulated {
     now: Time,
     state: State,
     sent: VecDeque<Emitted>,
+    /// The connection that was given up: its socket tells what became of it.
+    given_up: Option<Box<Connection>>,
+    /// When an ACK last answered what was not acceptable, during the handshake.
+    challenged_at: Option<Time>,
     /// Timestamps of the script and the instants they stand for.
     stamps: Vec<(u32, Time)>,
 }
@@ -208,6 +218,8 @@ impl Simulated {
             now: START,
             state: State::Closed,
             sent: VecDeque::new(),
+            given_up: None,
+            challenged_at: None,
             stamps: Vec::new(),
         })
     }
@@ -229,7 +241,7 @@ impl Simulated {
                 opening.repetitions += 1;
                 let is_linear = opening.peer.is_none() && opening.repetitions <= self.settings.linear_syn_timeouts;
                 if !is_linear {
-                    opening.timeout = opening.timeout * 2;
+                    opening.timeout = (opening.timeout * 2).min(self.settings.config.rto_max);
                 }
                 opening.sent_at = self.now;
                 opening.due = self.now + opening.timeout;
@@ -237,7 +249,10 @@ impl Simulated {
                 self.emit_opening(packet);
             }
             State::Established(connection) if connection.gives_up_at(self.user_timeout) <= self.now => {
-                self.state = State::Gone(Gone { error: Some("ETIMEDOUT") });
+                let gone = State::Gone(Gone { error: Some("ETIMEDOUT") });
+                if let State::Established(connection) = std::mem::replace(&mut self.state, gone) {
+                    self.given_up = Some(connection);
+                }
             }
             State::Established(connection) => connection.on_timer(self.now, &mut self.sent),
             _ => {}
@@ -372,11 +387,11 @@ impl Simulated {
         };
         let receiving = TransportConfig {
             mss: self.peer_segment,
-            // What `SO_RCVBUF` has room for is the host's to judge, in bytes.
-            receive_autotuning: self.receive_buffer.is_none(),
-            receive_window: if self.receive_buffer.is_some() { LARGEST_WINDOW } else { base.receive_window },
+            receive_autotuning: self.buffer().is_none(),
+            receive_window: if self.buffer().is_some() { LARGEST_WINDOW } else { base.receive_window },
             ack_pushes: base.ack_pushes && self.reads_at_once,
-            read_delay: if self.reads { base.read_delay } else { NEVER_READ },
+            // What `SO_RCVBUF` has room for is the host's to judge, in bytes, and so is what reading does to it.
+            read_delay: if self.reads && self.buffer().is_none() { base.read_delay } else { NEVER_READ },
             ..base
         };
         (sending, receiving)
@@ -403,6 +418,7 @@ impl Simulated {
         let handshake = Handshake { retries: opening.repetitions, way_back, ..Handshake::symmetric(rtt) };
         sender.set_nodelay(self.nodelay);
         sender.set_largest_call(u64::MAX >> 1);
+        sender.set_smallest_burst(settings.smallest_burst);
         sender.establish(self.now, handshake);
         receiver.set_handshake(rtt);
         receiver.accept(self.now);
@@ -420,10 +436,11 @@ impl Simulated {
             peer_segment: self.peer_segment,
             rcv_mss: RCV_MSS.min(self.peer_segment),
             own_mss: self.own_mss,
-            receive_buffer: self.receive_buffer,
+            memory: self.memory(&peer),
             closing: Closing::none(),
             clocks: Clocks::new(self.now),
-            writing: Writing::new(self.is_corked),
+            stamps: stamps::Stamps::default(),
+            writing: Writing::new(self.now, self.is_corked),
             echoes: false,
             arrived: HashSet::new(),
             dsack: settings.config.dsack,
@@ -436,6 +453,7 @@ impl Simulated {
             read: 0,
             retransmitted_bytes: 0,
             first_retransmission: None,
+            device: Device::new(),
             sent_bytes: 0,
             invalid_ratelimit: settings.invalid_ratelimit,
             challenged_at: None,
@@ -444,8 +462,59 @@ impl Simulated {
         Ok(())
     }
 
+    /// The receive buffer, where it is the host's to count.
+    fn buffer(&self) -> Option<Buffer> {
+        let settings = &self.settings;
+        let initial = settings.may_shrink.then(|| Buffer::initial(settings.receive_memory, true));
+        self.receive_buffer.map(|bytes| Buffer::asked(bytes, settings.may_shrink)).or(initial)
+    }
+
+    fn memory(&self, peer: &Peer) -> Option<Memory> {
+        self.buffer().map(|buffer| Memory::new(buffer, u64::from(self.own_mss), peer.wscale.is_some()))
+    }
+
+    /// A reset arrives before the handshake is over. To a server it has to have the next sequence number exactly: another one
+    /// of the window is answered with an ACK, and one beyond it is not answered (RFC 9293, section 3.10.7.4). A client
+    /// believes one that acknowledges its SYN.
+    fn receive_early_reset(&mut self, packet: &Packet) {
+        let State::Opening(opening) = &self.state else { return };
+        let Some(peer) = &opening.peer else {
+            if packet.flags.has(Flags::ACK) && packet.ack == Some(self.isn.wrapping_add(1)) {
+                self.state = State::Gone(Gone { error: Some("ECONNREFUSED") });
+            }
+            return;
+        };
+        let (next, clock) = (peer.isn.wrapping_add(1), peer.clock);
+        let distance = u64::from(packet.seq.wrapping_sub(next));
+        if distance == 0 {
+            self.state = State::Listening;
+        } else if distance < FIRST_WINDOW && self.may_challenge() {
+            let echo = clock.map(|(val, _)| (milliseconds(self.now), val));
+            let answer = Packet {
+                direction: Direction::Outbound,
+                ecn: Some(Ecn::NotEct),
+                flags: Flags::ACK,
+                seq: self.isn.wrapping_add(1),
+                len: 0,
+                ack: Some(next),
+                window: None,
+                options: Some(Options { timestamp: echo, ..Options::default() }),
+            };
+            self.sent.push_back(Emitted { at: self.now, packet: answer, stamp: self.now });
+        }
+    }
+
+    /// Whether an ACK may answer what is not acceptable during the handshake: the last one was a while ago.
+    fn may_challenge(&mut self) -> bool {
+        let is_recent = self.challenged_at.is_some_and(|at| self.now.since(at) < self.settings.invalid_ratelimit);
+        if !is_recent {
+            self.challenged_at = Some(self.now);
+        }
+        !is_recent
+    }
+
     /// The other end resets the connection.
-    fn receive_reset(&mut self) -> Result<(), String> {
+    fn receive_reset(&mut self) {
         self.state = match std::mem::replace(&mut self.state, State::Closed) {
             State::Established(connection) => {
                 let error = if connection.has_ended() { "EPIPE" } else { "ECONNRESET" };
@@ -453,11 +522,8 @@ impl Simulated {
             }
             gone @ State::Gone(_) => gone,
             State::TimeWait(_) => State::Gone(Gone { error: None }),
-            State::Opening(_) | State::Closed | State::Listening => {
-                return Err("a packet with RST before the connection is established".to_owned());
-            }
+            early @ (State::Opening(_) | State::Closed | State::Listening) => early,
         };
-        Ok(())
     }
 
     /// Answers a packet that belongs to no connection (`tcp_v4_send_reset`).
@@ -492,6 +558,14 @@ impl Simulated {
 }
 
 impl Host for Simulated {
+    fn begin_again(&mut self, chapter: &Script) -> Result<(), String> {
+        let mut settings = self.settings.clone();
+        settings.choose(chapter);
+        let now = self.now;
+        *self = Simulated { settings, now, ..Simulated::new(chapter)? };
+        Ok(())
+    }
+
     fn begin_event(&mut self, _index: usize) {}
 
     fn now(&self) -> Time {
@@ -531,18 +605,36 @@ impl Host for Simulated {
     fn info(&self, name: &str) -> Option<i64> {
         match &self.state {
             State::Established(connection) | State::TimeWait(connection) => connection.info(self.now, name),
+            State::Gone(_) => self.given_up.as_ref()?.info_given_up(self.now, name),
             _ => None,
         }
+    }
+
+    fn has_exact_windows(&self) -> bool {
+        true
+    }
+
+    fn counter(&self, name: &str) -> Result<Option<u64>, String> {
+        let dropped = match &self.state {
+            State::Established(connection) => connection.memory.as_ref().map(Memory::dropped),
+            _ => None,
+        };
+        let index = COUNTERS.iter().position(|&other| other == name);
+        index.and_then(|index| Some(Some(dropped?[index]))).ok_or_else(|| format!("the counter `{name}`"))
     }
 
     fn shell(&mut self, command: &str) -> Result<(), String> {
         let mut settings = self.settings.clone();
         settings.run(command, &self.folder)?;
+        if settings.may_shrink && self.receive_buffer.is_none() && self.reads {
+            return Err("tcp_shrink_window = 1 and a buffer that grows".to_owned());
+        }
         if self.progress() > Progress::Closed && settings.config != self.settings.config {
             return Err(format!("the command `{command}` during a connection"));
         }
         if let State::Established(connection) = &mut self.state {
-            connection.set_ecn_option(settings.ecn_option);
+            connection.set_ecn_option(settings.ecn_option)?;
+            connection.set_device(settings.device_is_full)?;
         }
         self.settings = settings;
         Ok(())
@@ -565,7 +657,10 @@ impl Host for Simulated {
     }
 
     fn receive(&mut self, packet: &Packet) -> Result<(), String> {
-        if let Some(foreign) = packet.options.as_ref().and_then(|options| options.foreign.as_ref()) {
+        let foreign = packet.options.as_ref().and_then(|options| options.foreign.as_ref());
+        // A server that does not offer Fast Open ignores its cookie, and the data of a SYN.
+        let is_ignored = packet.flags.has(Flags::SYN) && !self.settings.always_fast_open;
+        if let Some(foreign) = foreign.filter(|option| !(option.starts_with("FO ") && is_ignored)) {
             return Err(format!("the TCP option `{foreign}`"));
         }
         if let State::Established(connection) = &mut self.state
@@ -573,6 +668,9 @@ impl Host for Simulated {
         {
             connection.challenge(self.now, packet, &mut self.sent);
             return Ok(());
+        }
+        if self.settings.device_is_full {
+            return Err("a packet to a host whose device has no room".to_owned());
         }
         let means_something = packet.flags.has(Flags::ACK | Flags::RST | Flags::SYN);
         if !means_something && matches!(self.state, State::Established(_)) {
@@ -582,11 +680,13 @@ impl Host for Simulated {
             return Err("a packet with URG".to_owned());
         }
         if packet.flags.has(Flags::RST) {
-            return self.receive_reset();
+            self.receive_early_reset(packet);
+            self.receive_reset();
+            return Ok(());
         }
         let is_syn = packet.flags.has(Flags::SYN);
         match std::mem::replace(&mut self.state, State::Closed) {
-            State::Listening if is_syn => self.answer(packet),
+            State::Listening if is_syn && !packet.flags.has(Flags::ACK) => self.answer(packet),
             State::Opening(opening) => self.answered(*opening, packet)?,
             State::Established(mut connection) => {
                 let echo = self.echo_of(packet);
@@ -602,12 +702,16 @@ impl Host for Simulated {
             }
             State::TimeWait(mut connection) => {
                 if packet.space() > 0 {
-                    connection.acknowledge_all(self.now, &mut self.sent);
+                    connection.answer_alone(self.now, &mut self.sent);
                 }
                 self.state = State::TimeWait(connection);
             }
             State::Gone(gone) => {
                 self.state = State::Gone(gone);
+                self.refuse(packet);
+            }
+            State::Listening if packet.flags.has(Flags::ACK) => {
+                self.state = State::Listening;
                 self.refuse(packet);
             }
             State::Listening | State::Closed => return Err("a packet without a connection".to_owned()),
@@ -637,7 +741,7 @@ impl Host for Simulated {
     fn set_receive_buffer(&mut self, bytes: u64) {
         self.receive_buffer = Some(bytes);
         if let State::Established(connection) = &mut self.state {
-            connection.receive_buffer = Some(bytes);
+            connection.resize_memory(bytes);
         }
     }
 
@@ -660,6 +764,26 @@ impl Host for Simulated {
         Ok(())
     }
 
+    fn want_stamps(&mut self, wanted: Wanted) -> Result<(), String> {
+        let State::Established(connection) = &mut self.state else {
+            return Err("SO_TIMESTAMPING before the connection is established".to_owned());
+        };
+        connection.want_stamps(wanted);
+        Ok(())
+    }
+
+    fn next_stamp(&mut self) -> Option<Result<Stamp, &'static str>> {
+        match &mut self.state {
+            State::Established(connection) => Some(connection.next_stamp().ok_or("EAGAIN")),
+            _ => None,
+        }
+    }
+
+    fn wrote_at(&self) -> Option<Time> {
+        let State::Established(connection) = &self.state else { return None };
+        Some(connection.wrote_at())
+    }
+
     fn refuses_writes(&mut self) -> Option<&'static str> {
         match &mut self.state {
             State::Established(connection) => connection.closing.own().map(|_| "EPIPE"),
@@ -671,7 +795,9 @@ impl Host for Simulated {
 
     fn read(&mut self, most: u64) -> Option<Result<u64, &'static str>> {
         match &mut self.state {
-            State::Established(connection) | State::TimeWait(connection) => Some(connection.read(most)),
+            State::Established(connection) | State::TimeWait(connection) => {
+                Some(connection.read(self.now, most, &mut self.sent))
+            }
             State::Gone(gone) => Some(gone.error.take().map_or(Ok(0), Err)),
             State::Closed | State::Listening | State::Opening(_) => None,
         }

@@ -27,7 +27,7 @@
 //! | `script.rs`, `parse.rs` | the language |
 //! | `code.rs` | assertions in `%{ … }%` |
 //! | `settings.rs` | commands, which set kernel parameters |
-//! | `host.rs`, `host/`, `stream.rs` | the endpoints behind a socket: handshake, connection, accurate ECN, challenge ACKs, bytes and segments |
+//! | `host.rs`, `host/`, `stream.rs` | the endpoints behind a socket: handshake, connection, accurate ECN, challenge ACKs, receive memory, time stamps, bytes and segments |
 //! | `judge.rs` | the run of a script, and its verdict |
 //! | `live.rs`, `live.py` | the kernel of this machine in place of the endpoints |
 //! | `random.rs` | scripts drawn at random |

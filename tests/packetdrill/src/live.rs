@@ -1,7 +1,7 @@
 //! The kernel of this machine as a host: `live.py` runs a script on it and reports every packet and every
 //! `struct tcp_info`, and the same judge that judges the endpoints judges the report.
 
-use crate::host::{Emitted, Manner, START};
+use crate::host::{self, Emitted, Manner, START, Stamp, Wanted};
 use crate::judge::{Host, Progress, Verdict, run_on};
 use crate::script::{
     Arg, ByteCounters, Direction, Event, Flags, Moment, Options, Packet, Script, What, When, ecn_name,
@@ -22,6 +22,11 @@ const TRIES: u32 = 3;
 
 /// Runs a script on the kernel of this machine, which needs root and `/dev/net/tun`.
 pub fn run_live(script: &Script) -> Outcome {
+    if let Some(oldest) = script.oldest_linux()
+        && version(&std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()) < version(oldest)
+    {
+        return Outcome::NotOnThisKernel(format!("rules of Linux {oldest}"));
+    }
     let script = &script.with_tolerance(TOLERANCE);
     let mut outcome = run_once(script);
     for _ in 1..TRIES {
@@ -31,6 +36,11 @@ pub fn run_live(script: &Script) -> Outcome {
         outcome = run_once(script);
     }
     outcome
+}
+
+/// The first two numbers of a release such as `6.18.44-generic`.
+fn version(release: &str) -> Vec<u32> {
+    release.split(|c: char| !c.is_ascii_digit()).take(2).filter_map(|number| number.parse().ok()).collect()
 }
 
 fn run_once(script: &Script) -> Outcome {
@@ -147,10 +157,14 @@ fn packet_to_json(packet: &Packet) -> Value {
 
 /// What a kernel did, as a host that does it again.
 struct Recorded {
-    sent: VecDeque<Emitted>,
+    /// Packets, with how many connections came before theirs.
+    sent: VecDeque<(u64, Emitted)>,
+    chapter: u64,
     infos: Value,
     /// What `ioctl` told.
     queued: Value,
+    /// Time stamps that were read.
+    stamps: Value,
     event: String,
     now: Time,
     has_sent_data: bool,
@@ -158,9 +172,19 @@ struct Recorded {
 
 impl Recorded {
     fn read(report: &Value) -> Option<Recorded> {
-        let sent = report["sent"].as_array()?.iter().map(emitted).collect::<Option<_>>()?;
-        let (infos, queued) = (report["infos"].clone(), report["queued"].clone());
-        Some(Recorded { sent, infos, queued, event: String::new(), now: START, has_sent_data: false })
+        let sent = report["sent"].as_array()?.iter();
+        let sent = sent.map(|packet| Some((packet["chapter"].as_u64()?, emitted(packet)?))).collect::<Option<_>>()?;
+        let [infos, queued, stamps] = ["infos", "queued", "stamps"].map(|name| report[name].clone());
+        Some(Recorded {
+            sent,
+            chapter: 0,
+            infos,
+            queued,
+            stamps,
+            event: String::new(),
+            now: START,
+            has_sent_data: false,
+        })
     }
 }
 
@@ -202,6 +226,15 @@ fn byte_counters(report: &Value) -> Option<ByteCounters> {
 }
 
 impl Host for Recorded {
+    fn begin_again(&mut self, _chapter: &Script) -> Result<(), String> {
+        self.chapter += 1;
+        while self.sent.front().is_some_and(|&(chapter, _)| chapter < self.chapter) {
+            self.sent.pop_front();
+        }
+        self.has_sent_data = false;
+        Ok(())
+    }
+
     fn begin_event(&mut self, index: usize) {
         self.event = index.to_string();
     }
@@ -214,9 +247,17 @@ impl Host for Recorded {
         self.now = self.now.max(time);
     }
 
+    fn has_exact_windows(&self) -> bool {
+        false
+    }
+
+    fn counter(&self, _name: &str) -> Result<Option<u64>, String> {
+        Ok(None)
+    }
+
     fn next_packet(&mut self, deadline: Time) -> Option<Emitted> {
-        let is_there = self.sent.front().is_some_and(|next| next.at <= deadline);
-        let packet = if is_there { self.sent.pop_front() } else { None };
+        let is_there = self.sent.front().is_some_and(|(chapter, next)| *chapter == self.chapter && next.at <= deadline);
+        let packet = if is_there { self.sent.pop_front().map(|(_, packet)| packet) } else { None };
         if let Some(packet) = &packet {
             self.has_sent_data |= !packet.packet.flags.has(Flags::SYN);
             self.now = self.now.max(packet.at);
@@ -225,7 +266,7 @@ impl Host for Recorded {
     }
 
     fn put_back(&mut self, packet: Emitted) {
-        self.sent.push_front(packet);
+        self.sent.push_front((self.chapter, packet));
     }
 
     fn name_stamp(&mut self, _value: u32, _stamp: Time) {}
@@ -267,6 +308,25 @@ impl Host for Recorded {
         Ok(())
     }
 
+    fn want_stamps(&mut self, _wanted: Wanted) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn next_stamp(&mut self) -> Option<Result<Stamp, &'static str>> {
+        let report = &self.stamps[&self.event];
+        let moment = match report["moment"].as_u64()? {
+            0 => host::Moment::Sent,
+            1 => host::Moment::Scheduled,
+            _ => host::Moment::Acknowledged,
+        };
+        let at = START + Duration::from_nanos(report["at_ns"].as_u64()?);
+        Some(Ok(Stamp { moment, byte: u32::try_from(report["byte"].as_u64()?).ok()?, at }))
+    }
+
+    fn wrote_at(&self) -> Option<Time> {
+        None
+    }
+
     fn refuses_writes(&mut self) -> Option<&'static str> {
         None
     }
@@ -282,4 +342,15 @@ impl Host for Recorded {
     fn shut_down(&mut self, _reads: bool, _writes: bool) {}
 
     fn close(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn versions_are_compared_number_by_number() {
+        assert!(version("6.18.44-fc-v669\n") < version("7.3"));
+        assert!(version("7.3.4") >= version("7.3") && version("7.10") > version("7.3"));
+    }
 }

@@ -37,6 +37,15 @@ impl Script {
         value.parse().ok().map(Duration::from_micros)
     }
 
+    /// The oldest Linux whose rules it is about (`--define=LINUX=7.3`), where the script says so.
+    pub fn oldest_linux(&self) -> Option<&str> {
+        let defined = self.options.iter().filter(|(name, _)| name == "define");
+        defined
+            .filter_map(|(_, value)| value.split_once('='))
+            .find(|&(name, _)| name == "LINUX")
+            .map(|(_, value)| value)
+    }
+
     /// The script with at least this tolerance.
     #[must_use]
     pub fn with_tolerance(&self, least: Duration) -> Script {
@@ -44,6 +53,23 @@ impl Script {
         let mut script = self.clone();
         script.options.insert(0, ("tolerance_usecs".to_owned(), tolerance));
         script
+    }
+
+    /// The script divided before each TCP socket but the first: what it says of one connection after the other.
+    pub fn chapters(&self) -> Vec<Script> {
+        let mut chapters = vec![Script { events: Vec::new(), ..self.clone() }];
+        let mut has_socket = false;
+        for event in &self.events {
+            let is_socket = event.call().is_some_and(Call::opens_connection);
+            if is_socket && has_socket {
+                chapters.push(Script { events: Vec::new(), ..self.clone() });
+            }
+            has_socket |= is_socket;
+            if let Some(chapter) = chapters.last_mut() {
+                chapter.events.push(event.clone());
+            }
+        }
+        chapters
     }
 
     /// Packets in one direction.
@@ -410,6 +436,11 @@ impl Call {
         self.args.get(index)
     }
 
+    /// Whether it makes a TCP socket.
+    pub fn opens_connection(&self) -> bool {
+        self.name == "socket" && self.word(1).starts_with("SOCK_STREAM")
+    }
+
     /// Constants at a place among the arguments.
     pub fn word(&self, index: usize) -> &str {
         self.arg(index).and_then(Arg::word).unwrap_or_default()
@@ -491,6 +522,14 @@ impl Arg {
         match self {
             Arg::Word(word) => Some(word),
             _ => None,
+        }
+    }
+
+    /// Constants, also those that stand alone in brackets.
+    pub fn words(&self) -> String {
+        match self {
+            Arg::List(items) => items.iter().map(Arg::words).collect::<Vec<_>>().join("|"),
+            other => other.word().unwrap_or_default().to_owned(),
         }
     }
 

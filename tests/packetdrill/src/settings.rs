@@ -29,6 +29,16 @@ pub struct Settings {
     pub ecn_fallback: bool,
     /// `tcp_invalid_ratelimit`: least time between two ACKs that answer what is not acceptable.
     pub invalid_ratelimit: Duration,
+    /// `tcp_min_tso_segs`: segments of a burst at least.
+    pub smallest_burst: u32,
+    /// `tcp_rmem`.
+    pub receive_memory: [u64; 3],
+    /// `tcp_shrink_window`: windows that were told may be taken back.
+    pub may_shrink: bool,
+    /// `tcp_fastopen` lets every listener offer it.
+    pub always_fast_open: bool,
+    /// The queue of the device has no room.
+    pub device_is_full: bool,
     /// `tcp_window_scaling`.
     pub window_scaling: bool,
     /// `tcp_syn_linear_timeouts`: repetitions of a SYN before the time between them doubles.
@@ -46,6 +56,11 @@ impl Default for Settings {
             ecn_option: true,
             ecn_fallback: true,
             invalid_ratelimit: Duration::from_millis(500),
+            smallest_burst: 2,
+            receive_memory: [4096, 131_072, 33_554_432],
+            may_shrink: false,
+            always_fast_open: false,
+            device_is_full: false,
             window_scaling: true,
             linear_syn_timeouts: 4,
         }
@@ -72,7 +87,6 @@ impl Settings {
         match name {
             // Files for the application to send.
             "true" | "sync" | "rm" | "dd" | "fallocate" | "truncate" => Ok(()),
-            "nstat" if command == "nstat -n" => Ok(()),
             // Which segments share a buffer is not judged.
             "ethtool" if args.first() == Some(&"-K") => Ok(()),
             "sysctl" | "set_sysctls.py" => self.sysctls(&args.join(" ")),
@@ -89,8 +103,13 @@ impl Settings {
                 self.config.pacing = Pacing::On;
                 Ok(())
             }
-            "tc" if args.contains(&"limit") => Err(format!("the command `{command}`")),
-            "tc" if args.iter().any(|arg| ["pfifo", "pfifo_fast", "bfifo", "noqueue", "del"].contains(arg)) => Ok(()),
+            "tc" if args.contains(&"limit") && !args.ends_with(&["limit", "0"]) => {
+                Err(format!("the command `{command}`"))
+            }
+            "tc" if args.iter().any(|arg| QUEUES.contains(arg)) => {
+                self.device_is_full = args.contains(&"limit");
+                Ok(())
+            }
             // It restores what another command changed, behind the script.
             _ if name.starts_with("sysctl_restore_") => Ok(()),
             _ if name.ends_with(".sh") => match std::fs::read_to_string(folder.join(program)) {
@@ -164,8 +183,7 @@ impl Settings {
             ("tcp_slow_start_after_idle", Some(number), _) => config.slow_start_after_idle = number != 0,
             ("tcp_tso_win_divisor", _, Some(number)) => config.tso_win_divisor = number,
             ("tcp_tso_rtt_log", _, Some(number)) => config.tso_rtt_log = number,
-            // It changes how segments are divided into bursts, which is not judged.
-            ("tcp_min_tso_segs", Some(_), _) => {}
+            ("tcp_min_tso_segs", _, Some(number)) => self.smallest_burst = number,
             ("tcp_limit_output_bytes", _, Some(number)) => config.limit_output_bytes = u64::from(number),
             ("tcp_pacing_ss_ratio", _, Some(number)) => config.pacing_ss_ratio = number,
             ("tcp_pacing_ca_ratio", _, Some(number)) => config.pacing_ca_ratio = number,
@@ -176,13 +194,16 @@ impl Settings {
             }
             ("tcp_syn_linear_timeouts", _, Some(number)) => self.linear_syn_timeouts = number,
             ("tcp_wmem", ..) => return self.send_buffer(value),
+            ("tcp_rmem", ..) => return self.receive_memory(value),
+            ("tcp_shrink_window", Some(number @ (0 | 1)), _) => self.may_shrink = number == 1,
+            ("tcp_fastopen", ..) => {
+                self.always_fast_open = flags(value).is_none_or(|flags| flags & FAST_OPEN_ALWAYS != 0)
+            }
             ("tcp_congestion_control", ..) => self.congestion_control = value.to_owned(),
             (
                 "tcp_no_metrics_save"
                 | "tcp_autocorking"
-                | "tcp_fastopen"
                 | "tcp_fastopen_key"
-                | "tcp_rmem"
                 | "tcp_moderate_rcvbuf"
                 | "tcp_adv_win_scale"
                 | "tcp_app_win"
@@ -215,7 +236,6 @@ impl Settings {
             (
                 "tcp_mtu_probing"
                 | "tcp_thin_linear_timeouts"
-                | "tcp_shrink_window"
                 | "tcp_plb_enabled"
                 | "tcp_workaround_signed_windows"
                 | "ip_no_pmtu_disc"
@@ -225,6 +245,13 @@ impl Settings {
             ) => {}
             _ => return refuse(),
         }
+        Ok(())
+    }
+
+    /// `tcp_rmem`: three sizes in bytes.
+    fn receive_memory(&mut self, value: &str) -> Result<(), String> {
+        let sizes: Vec<u64> = value.split_whitespace().map_while(product).collect();
+        self.receive_memory = sizes.try_into().map_err(|_| format!("tcp_rmem = {value}"))?;
         Ok(())
     }
 
@@ -280,6 +307,11 @@ impl Settings {
     }
 }
 
+/// Queues of a device that keep what comes in its order, and what takes one away.
+const QUEUES: [&str; 6] = ["pfifo", "pfifo_fast", "bfifo", "noqueue", "del", "delete"];
+/// Every listener offers Fast Open, one way or another (`TFO_SERVER_WO_SOCKOPT1`, `TFO_SERVER_COOKIE_NOT_REQD`).
+const FAST_OPEN_ALWAYS: u64 = 0x600;
+
 /// Payload bytes of a full segment of the script's peer: of its longest packet that fits a frame.
 pub fn peer_segment(script: &Script) -> u32 {
     let lengths = script.packets(Direction::Inbound).map(|packet| packet.len);
@@ -290,6 +322,11 @@ pub fn peer_segment(script: &Script) -> u32 {
 fn product(text: &str) -> Option<u64> {
     let factors = text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")).unwrap_or(text);
     factors.split('*').try_fold(1u64, |product, factor| product.checked_mul(factor.trim().parse().ok()?))
+}
+
+/// Bits of a number, also one that is written in hexadecimal.
+fn flags(text: &str) -> Option<u64> {
+    text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
 }
 
 #[cfg(test)]

@@ -185,6 +185,18 @@ impl Receiver {
         }
     }
 
+    /// Who counts the memory of the connection himself says that its window grows: the next ACK is a quick one
+    /// (`tcp_grow_window`).
+    pub fn note_growth(&mut self) {
+        self.acks.note_growth();
+    }
+
+    /// Who counts the memory of the connection himself says that less than half of it is free: no quick ACKs are left
+    /// (`__tcp_select_window`).
+    pub fn note_scarcity(&mut self) {
+        self.acks.end_quick();
+    }
+
     /// Chooses the meaning of ECE. Both ends must agree, and before the first segment.
     pub fn set_ecn_echo(&mut self, ecn_echo: EcnEcho) {
         self.ecn = EcnFeedback::new(ecn_echo);

@@ -125,6 +125,20 @@ fn a_connection_starts_with_sixteen_quick_acks_then_acknowledges_every_second_se
 }
 
 #[test]
+fn who_counts_the_memory_himself_takes_quick_acks_away_and_gives_one_back() {
+    let mut receiver = receiver(steady());
+    assert_eq!(arrive(&mut receiver, 0, us(100_000)).len(), 1, "quick");
+    receiver.note_scarcity();
+    assert_eq!(arrive(&mut receiver, 1, us(100_010)), []);
+    receiver.note_growth();
+    let acked: Vec<u32> = arrive(&mut receiver, 2, us(100_020)).iter().map(|ack| ack.ack).collect();
+    assert_eq!(acked, [3]);
+    receiver.note_growth();
+    assert_eq!(arrive(&mut receiver, 3, us(100_030)).len(), 1, "the first of two");
+    assert_eq!(arrive(&mut receiver, 4, us(100_040)), []);
+}
+
+#[test]
 fn a_tiny_window_allows_fewer_quick_acks() {
     for (segments, quick) in [(1, 2), (4, 2), (12, 6), (40, 16)] {
         let config = TransportConfig { receive_window: segments * 1448, ..TransportConfig::default() };

@@ -166,6 +166,20 @@ impl Stream {
         };
     }
 
+    /// Segments from `nxt` on have `mss` bytes. The window ends where it did.
+    pub fn resize(&mut self, mss: u16, nxt: u32) {
+        let window =
+            u64::from(self.window_end.saturating_sub(nxt)) * u64::from(self.mss) + u64::from(self.window_excess);
+        self.window_end = nxt.saturating_add(u32::try_from(window / u64::from(mss)).unwrap_or(u32::MAX));
+        let largest = u64::from(self.max_window) * u64::from(self.mss) / u64::from(mss);
+        self.max_window = u32::try_from(largest).unwrap_or(u32::MAX);
+        #[expect(clippy::cast_possible_truncation, reason = "it is less than the segment size, which has 16 bits")]
+        let excess = (window % u64::from(mss)) as u16;
+        self.window_excess = excess;
+        self.is_exact |= excess > 0;
+        (self.mss, self.last_len, self.written_len) = (mss, mss, mss);
+    }
+
     /// What is not written by now never will be.
     pub fn end(&mut self) {
         if self.write_seq < self.offered {

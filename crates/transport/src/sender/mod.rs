@@ -103,6 +103,8 @@ pub struct Sender {
     controller: Box<dyn Controller>,
     full_control: bool,
     hooks: Hooks,
+    /// Segments of a burst at least, where the controller does not say (`tcp_min_tso_segs`).
+    smallest_burst: u32,
     needs: Needs,
     established: bool,
     /// Expected ACKs take the [fast path](fast_path).
@@ -155,6 +157,7 @@ impl Sender {
             needs: Needs { in_flight_by_buffer: config.in_flight_by_buffer.is_on(wanted), ..wanted },
             full_control,
             hooks: controller.hooks(),
+            smallest_burst: Hooks::MIN_TSO_SEGS,
             established: false,
             board: Scoreboard::new(),
             sacks: SackMemory::default(),
@@ -217,6 +220,18 @@ impl Sender {
     /// Lets short segments leave although others are unacknowledged, or no longer ([`TransportConfig::nodelay`]).
     pub fn set_nodelay(&mut self, nodelay: bool) {
         Arc::make_mut(&mut self.config).nodelay = nodelay;
+    }
+
+    /// Bursts have so many segments at least, unless the controller has its own number ([`Controller::min_tso_segs`]).
+    pub fn set_smallest_burst(&mut self, segments: u32) {
+        self.smallest_burst = segments;
+    }
+
+    /// Segments written from now on have so many payload bytes, where the headers have become shorter or longer. It is for
+    /// a sender that [is idle](Sender::is_idle), whose stream has no segments of the other size.
+    pub fn set_segment(&mut self, mss: u16) {
+        debug_assert!(self.is_idle(), "segments of another size are in flight");
+        self.stream.resize(mss.max(1), self.board.nxt());
     }
 
     /// Whether everything written has been acknowledged.

@@ -4,7 +4,7 @@
 //! controller says. ACKs open the window by a few segments each. A sender does not use these at once: unless a third of
 //! the window is free, or the next ACK is far away, it waits until more segments can leave as one burst.
 
-use super::{CaState, Hooks, Sender};
+use super::{CaState, Sender};
 use dumbbell_units::{Duration, Time};
 
 /// Free window in segments from which on nothing is deferred where `tso_win_divisor` is 0 (`tcp_max_tso_deferred_mss`).
@@ -33,7 +33,7 @@ impl Sender {
     pub(super) fn max_burst(&self) -> u32 {
         let least = match self.hooks.min_tso_segs {
             true => self.controller.min_tso_segs(&self.view, &self.control),
-            false => Hooks::MIN_TSO_SEGS,
+            false => self.smallest_burst,
         };
         self.tso_autosize().max(least)
     }

@@ -2,6 +2,7 @@
 //! what the other end says of ours. The number of marked segments is the endpoints'; the option's counters of bytes are
 //! kept here.
 
+use super::COUNTER_BYTES;
 use super::negotiation::Reflected;
 use crate::script::{ByteCounters, Flags, Packet};
 use dumbbell_path::Ecn;
@@ -72,6 +73,11 @@ impl Accurate {
     /// An ACK that reports a duplicate leaves.
     pub fn note_reported_duplicate(&mut self) {
         self.reported_duplicate |= self.has_option();
+    }
+
+    /// Bytes that the option takes of every segment.
+    pub fn option_bytes(&self) -> u64 {
+        if self.sends_option && self.handshake.saw_option { u64::from(COUNTER_BYTES) } else { 0 }
     }
 
     fn has_option(&self) -> bool {

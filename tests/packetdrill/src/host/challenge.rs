@@ -19,15 +19,6 @@ impl Connection {
         !packet.flags.has(Flags::SYN) && !is_reset_elsewhere && self.has_acceptable_ack(packet)
     }
 
-    /// Whether a packet has more data than a receive buffer of `SO_RCVBUF` has told room for. Where nothing waits to be
-    /// read, any one is taken; so is a FIN alone.
-    pub(super) fn overflows(&self, packet: &Packet) -> bool {
-        let Some(room) = self.receive_buffer else { return false };
-        let end = self.start_of(packet) + u64::from(packet.len);
-        let window_end = self.incoming.byte(self.last_ack) + room.saturating_sub(self.unread());
-        self.unread() > 0 && end < u64::from(u32::MAX / 2) && end > window_end
-    }
-
     /// The sequence number of the first byte that has not arrived.
     fn next_expected(&self) -> u32 {
         self.peer.isn.wrapping_add(1).wrapping_add(self.incoming.byte(self.last_delivered()) as u32)

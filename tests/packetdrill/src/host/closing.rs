@@ -10,8 +10,8 @@ use dumbbell_transport::Ack;
 use dumbbell_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// How long the ACK of a FIN waits after data has come (`TCP_DELACK_MIN`).
-const FIN_DELAY: Duration = Duration::from_millis(40);
+/// How long the ACK of a FIN waits after data has come, and that of data which fills a receive buffer (`TCP_DELACK_MIN`).
+const ACK_DELAY: Duration = Duration::from_millis(40);
 
 /// States of a connection, with the kernel's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +37,15 @@ pub(super) struct Closing {
     is_passive: bool,
     /// The application reads no more.
     is_deaf: bool,
+    /// It has closed its socket, and not only one direction.
+    is_closed: bool,
     /// When the ACK of the other end's FIN leaves at the latest.
     ack_due: Time,
 }
 
 impl Closing {
     pub(super) fn none() -> Closing {
-        Closing { own: None, other: None, is_passive: false, is_deaf: false, ack_due: Time::NEVER }
+        Closing { own: None, other: None, is_passive: false, is_deaf: false, is_closed: false, ack_due: Time::NEVER }
     }
 
     /// The byte of the host's own FIN.
@@ -53,6 +55,11 @@ impl Closing {
 
     pub(super) fn ack_due(&self) -> Time {
         self.ack_due
+    }
+
+    /// What has come is acknowledged a while later.
+    pub(super) fn delay_ack(&mut self, now: Time) {
+        self.ack_due = self.ack_due.min(now + ACK_DELAY);
     }
 
     /// A packet leaves, and acknowledges all that has come.
@@ -73,6 +80,23 @@ impl Connection {
             (Some(false), true) => TcpState::Closing,
             (Some(true), true) if self.closing.is_passive => TcpState::Close,
             (Some(true), true) => TcpState::TimeWait,
+        }
+    }
+
+    /// Whether a socket without an application waits for the other end's FIN, or for what may come again behind it: it
+    /// knows the numbers of the connection and little else (`tcp_time_wait`).
+    pub(super) fn is_left_alone(&self) -> bool {
+        self.closing.is_closed && matches!(self.tcp_state(), TcpState::FinWait2 | TcpState::TimeWait)
+    }
+
+    /// Answers for such a socket: without what accurate ECN has counted, but with its ECN bits.
+    pub(super) fn answer_alone(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
+        self.acknowledge_all(now, sent);
+        if let Some(Emitted { packet, .. }) = sent.back_mut() {
+            packet.flags = Flags::ACK;
+            if let Some(options) = &mut packet.options {
+                options.counters = None;
+            }
         }
     }
 
@@ -119,19 +143,21 @@ impl Connection {
             sent.push_back(Emitted { at: now, packet, stamp: now });
             return Ending::Reset;
         }
+        self.closing.is_closed = true;
         self.end_reading();
         self.end_writing(now, sent);
         Ending::None
     }
 
     /// `read` of up to `most` bytes.
-    pub(super) fn read(&mut self, most: u64) -> Result<u64, &'static str> {
+    pub(super) fn read(&mut self, now: Time, most: u64, sent: &mut VecDeque<Emitted>) -> Result<u64, &'static str> {
         let there = self.unread();
         if there == 0 && !self.has_ended() && !self.closing.is_deaf {
             return Err("EAGAIN");
         }
         let read = there.min(most);
         self.read += read;
+        self.note_read(now, sent);
         Ok(read)
     }
 
@@ -161,7 +187,7 @@ impl Connection {
         let unacknowledged = self.incoming.byte(self.last_delivered()) - self.incoming.byte(self.last_ack);
         if self.bytes_received() > 0 && unacknowledged <= u64::from(self.peer_segment) {
             acks.clear();
-            self.closing.ack_due = now + FIN_DELAY;
+            self.closing.delay_ack(now);
         }
         false
     }

@@ -6,7 +6,10 @@
 use super::accurate::Accurate;
 use super::clocks::Clocks;
 use super::closing::{Closing, TcpState};
+use super::device::Device;
+use super::memory::{Fate, Memory};
 use super::negotiation::reflecting;
+use super::stamps::Stamps;
 use super::writing::Writing;
 use super::{Emitted, Ending, MILLISECOND, Peer};
 use crate::script::{Direction, Flags, Options, Packet};
@@ -34,10 +37,11 @@ pub(super) struct Connection {
     pub(super) rcv_mss: u32,
     /// The host's own maximum segment size.
     pub(super) own_mss: u32,
-    /// What `SO_RCVBUF` asks for, in bytes.
-    pub(super) receive_buffer: Option<u64>,
+    /// The receive buffer that the application has asked for.
+    pub(super) memory: Option<Memory>,
     pub(super) closing: Closing,
     pub(super) clocks: Clocks,
+    pub(super) stamps: Stamps,
     pub(super) timestamps: bool,
     pub(super) ecn: bool,
     /// Where the ends count marks.
@@ -61,6 +65,7 @@ pub(super) struct Connection {
     pub(super) retransmitted_bytes: u64,
     /// When something was first sent again since data was last acknowledged (`retrans_stamp`).
     pub(super) first_retransmission: Option<Time>,
+    pub(super) device: Device,
     pub(super) sent_bytes: u64,
     pub(super) invalid_ratelimit: Duration,
     /// When the latest challenge ACK left.
@@ -79,6 +84,7 @@ impl Connection {
             .min(self.receiver.next_timer())
             .min(self.closing.ack_due())
             .min(self.writing.next_timer())
+            .min(self.device.next_timer())
     }
 
     pub(super) fn on_timer(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
@@ -96,6 +102,7 @@ impl Connection {
             self.acknowledge_all(now, sent);
         }
         self.release_when_due(now);
+        self.probe_device(now);
         self.transmit(now, sent);
     }
 
@@ -110,7 +117,14 @@ impl Connection {
         echo: Option<Time>,
         sent: &mut VecDeque<Emitted>,
     ) -> Ending {
+        let fate = self.fate(packet);
+        if fate == Fate::Unacceptable {
+            self.answer_dropped(now, packet, sent);
+            return Ending::None;
+        }
         self.note_timestamp(packet);
+        let is_left_alone = self.is_left_alone();
+        let is_longest = packet.len.min(self.peer_segment) > self.rcv_mss;
         if packet.len > 0 {
             self.clocks.last_data_received = now;
             self.rcv_mss = self.rcv_mss.max(packet.len.min(self.peer_segment));
@@ -125,19 +139,26 @@ impl Connection {
         if self.refuses(packet) {
             return Ending::Refused;
         }
-        if self.overflows(packet) {
-            self.acknowledge_all(now, sent);
+        if matches!(fate, Fate::Beyond | Fate::Closed | Fate::NoMemory) {
+            self.answer_dropped(now, packet, sent);
             return Ending::None;
         }
         let had_ended = self.has_ended();
         self.note_fin(packet);
         let has_own = self.closing.own().is_some();
+        self.keep(packet, is_longest);
         let mut acks = if packet.space() > 0 { self.take(now, packet, echo) } else { Vec::new() };
-        let answers = self.has_ended() && !had_ended && self.answers_fin(now, has_own, &mut acks);
+        self.hold_back(now, packet, &mut acks);
+        let mut answers = self.has_ended() && !had_ended && self.answers_fin(now, has_own, &mut acks);
+        answers |= fate == Fate::TakenAndTold;
         let left_before = sent.len();
         self.transmit(now, sent);
         if answers && sent.len() == left_before {
-            self.acknowledge_all(now, sent);
+            if is_left_alone {
+                self.answer_alone(now, sent);
+            } else {
+                self.acknowledge_all(now, sent);
+            }
         }
         // Data that leaves now says what a plain ACK would say, and more does not fit.
         let has_left = sent.len() > left_before;
@@ -243,12 +264,15 @@ impl Connection {
                 ack.sack_count += 1;
             }
         }
+        let waiting = self.outgoing.end() - self.outgoing.byte(nxt as u32);
+        self.device.note_ack(window_bytes >= self.mss.min(waiting.max(1)));
         let delivered_before = self.sender.view().delivered;
         self.clocks.last_ack_received = now;
         if u64::from(ack_segment) > self.sender.view().snd_una {
             self.first_retransmission = None;
         }
         self.sender.on_ack(now, &ack);
+        self.stamps.note_acknowledged(now, self.outgoing.byte(ack_segment));
         let told = packet.options.as_ref().and_then(|options| options.counters);
         if let (Some(accurate), Some(told)) = (&mut self.accurate, told)
             && self.sender.view().delivered > delivered_before
@@ -321,6 +345,7 @@ impl Connection {
     /// Sends what may leave.
     pub(super) fn transmit(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
         self.transmit_all(now, sent);
+        self.note_room(now);
         let has_work = self.sender.view().packets_out > 0 || self.sender.queued_segments() > 0;
         let waits = self.writing.held() > 0;
         let limit = match self.sender.held_by() {
@@ -333,13 +358,19 @@ impl Connection {
     }
 
     fn transmit_all(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
+        if self.device.is_full() {
+            self.wait_for_device(now);
+            return;
+        }
         while let Some(burst) = self.sender.poll_transmit(now) {
             let segments: Vec<Segment> = burst.collect();
             let (Some(first), Some(last)) = (segments.first(), segments.last()) else { continue };
             if first.len == 0 {
                 // A window probe: a byte that is acknowledged, without that byte.
+                self.device.note_window_probe(now);
                 let una = self.outgoing.byte(self.sender.view().snd_una as u32);
                 let packet = self.packet(Flags::NONE, una.wrapping_sub(1), 0, first.sent_at);
+                let packet = self.telling_window(packet);
                 sent.push_back(Emitted { at: now, packet, stamp: first.sent_at });
                 continue;
             }
@@ -352,20 +383,18 @@ impl Connection {
                 self.first_retransmission.get_or_insert(now);
                 self.retransmitted_bytes += len;
             }
+            self.stamps.note_sent(now, start, start + len);
             let is_marked = last.flags.has(SegmentFlags::PSH);
             let pushes = self.writing.pushes_at(start + len, is_marked, segments.len());
             let flags = Flags::PSH.when(pushes && len > 0)
                 | Flags::CWR.when(first.flags.has(SegmentFlags::CWR) && len > 0)
                 | Flags::FIN.when(ends);
             let packet = self.packet(flags, start, len, first.sent_at);
+            let packet = self.telling_window(packet);
             self.closing.note_acknowledged();
-            // ECN is for data.
-            let is_capable = len > 0 && !self.is_bleached();
-            sent.push_back(Emitted {
-                at: now,
-                packet: Packet { ecn: Some(if is_capable { first.ecn } else { Ecn::NotEct }), ..packet },
-                stamp: first.sent_at,
-            });
+            // Classic ECN is for data, accurate ECN for every packet (RFC 9768, section 3.1.4).
+            let ecn = if len > 0 && !self.is_bleached() { Some(first.ecn) } else { packet.ecn };
+            sent.push_back(Emitted { at: now, packet: Packet { ecn, ..packet }, stamp: first.sent_at });
         }
     }
 
@@ -374,6 +403,7 @@ impl Connection {
         self.last_ack = self.last_delivered();
         self.closing.note_acknowledged();
         let packet = self.plain_ack(now);
+        let packet = self.telling_window(packet);
         sent.push_back(Emitted { at: now, packet, stamp: now });
     }
 
@@ -405,10 +435,21 @@ impl Connection {
         self.accurate.as_ref().is_some_and(|accurate| accurate.handshake.is_bleached)
     }
 
-    pub(super) fn set_ecn_option(&mut self, is_sent: bool) {
-        if let Some(accurate) = &mut self.accurate {
-            accurate.sends_option = is_sent;
+    /// AccECN's option is sent from now on, or no longer: segments have room for more, or for less. Those that have left keep
+    /// their size, so nothing may be in flight.
+    pub(super) fn set_ecn_option(&mut self, is_sent: bool) -> Result<(), String> {
+        let Some(accurate) = &mut self.accurate else { return Ok(()) };
+        let before = accurate.option_bytes();
+        accurate.sends_option = is_sent;
+        let mss = self.mss + before - accurate.option_bytes();
+        if mss != self.mss && !(self.sender.is_idle() && self.writing.held() == 0) {
+            return Err("segments of another size while others are in flight".to_owned());
         }
+        if mss != self.mss {
+            self.mss = mss;
+            self.sender.set_segment(mss as u16);
+        }
+        Ok(())
     }
 
     /// An ACK without news.
@@ -446,11 +487,22 @@ impl Connection {
         if let Some(accurate) = self.accurate.as_mut().filter(|_| reports_duplicate) {
             accurate.note_reported_duplicate();
         }
+        let packet = self.telling_window(packet);
         sent.push_back(Emitted { at: now, packet, stamp: now });
     }
 
+    /// A field of `struct tcp_info` when the connection was given up: its queue is empty, and other numbers are the last ones
+    /// (`tcp_write_queue_purge`).
+    pub(super) fn info_given_up(&self, now: Time, name: &str) -> Option<i64> {
+        match name {
+            "tcpi_state" => Some(TcpState::Close as i64),
+            "tcpi_unacked" | "tcpi_backoff" => Some(0),
+            _ => self.info(now, name),
+        }
+    }
+
     pub(super) fn info(&self, now: Time, name: &str) -> Option<i64> {
-        if let Some(value) = self.clocks.info(now, name) {
+        if let Some(value) = self.clocks.info(now, name).or_else(|| self.probe_info(name)) {
             return Some(value);
         }
         let marks = self.sender.view().delivered_ce;

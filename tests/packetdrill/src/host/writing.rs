@@ -30,10 +30,12 @@ pub(super) struct Writing {
     unmarked: BTreeSet<u64>,
     /// When a short segment has waited long enough that nothing in flight will release.
     released_at: Time,
+    /// When the latest call has handed over all of its bytes, and never while it waits for room.
+    done_at: Time,
 }
 
 impl Writing {
-    pub(super) fn new(is_corked: bool) -> Writing {
+    pub(super) fn new(now: Time, is_corked: bool) -> Writing {
         Writing {
             is_corked,
             held: 0,
@@ -41,6 +43,7 @@ impl Writing {
             pushes: BTreeSet::new(),
             unmarked: BTreeSet::new(),
             released_at: Time::NEVER,
+            done_at: now,
         }
     }
 
@@ -76,9 +79,23 @@ impl Connection {
             self.writing.held = all.saturating_sub(room) % self.mss;
         }
         self.hand_over(now, all - self.writing.held);
+        self.stamps.note_written(start + bytes);
+        self.writing.done_at = Time::NEVER;
         self.writing.is_sealed = manner.ends_record;
         self.transmit(now, sent);
         self.wait_for_release(now);
+    }
+
+    /// What may leave has left: notes when the call at work is over.
+    pub(super) fn note_room(&mut self, now: Time) {
+        if self.writing.done_at == Time::NEVER && self.sender.unsent_segments() <= self.sender.queued_segments() {
+            self.writing.done_at = now;
+        }
+    }
+
+    /// When the latest call has handed over all of its bytes; never while it waits for room.
+    pub(super) fn wrote_at(&self) -> Time {
+        self.writing.done_at
     }
 
     /// Bytes that are written and not acknowledged.
@@ -117,13 +134,12 @@ impl Connection {
         }
     }
 
-    /// When the connection is given up that may be silent for so long: counted from the first retransmission, and looked
-    /// at by retransmission timers only (`retransmits_timed_out`, `tcp_clamp_rto_to_user_timeout`).
+    /// When the connection is given up that may be silent for so long, or without a window: counted from the first
+    /// retransmission, or the first probe, and looked at by their timers only (`retransmits_timed_out`, `tcp_probe_timer`).
     pub(super) fn gives_up_at(&self, user_timeout: Option<Duration>) -> Time {
-        match user_timeout.filter(|_| self.sender.view().ca_state == CaState::Loss) {
-            Some(timeout) => self.first_retransmission.map_or(Time::NEVER, |first| first + timeout),
-            None => Time::NEVER,
-        }
+        let Some(timeout) = user_timeout else { return Time::NEVER };
+        let first = self.first_retransmission.filter(|_| self.sender.view().ca_state == CaState::Loss);
+        first.or(self.device.first_probe).map_or(Time::NEVER, |first| first + timeout)
     }
 
     /// Without anything in flight only a timer will release what waits.

@@ -213,6 +213,29 @@ fn burst_sizes_are_a_millisecond_of_the_pacing_rate_between_two_segments_and_64_
 }
 
 #[test]
+fn the_smallest_burst_can_be_chosen() {
+    let mut sender = Sender::new(config().into(), reno());
+    sender.establish(START, Handshake::symmetric(Scripted::RTT));
+    let before = sender.max_burst();
+    sender.set_smallest_burst(10);
+    assert_eq!((before, sender.max_burst()), (2, 10));
+}
+
+#[test]
+fn segments_become_longer_between_two_flights_and_the_window_ends_where_it_did() {
+    let mut script = Scripted::new(config(), 50, 5);
+    script.write(10);
+    released(&mut script, 10, (20, 0));
+    assert!(script.sender.is_idle());
+    script.sender.set_segment(MSS + 12);
+    // 20 segments of 1448 bytes are 19 of 1460, and 1220 bytes.
+    script.sender.write(script.now, 30, MSS + 12);
+    let lengths: Vec<u16> = script.send_segments().iter().map(|segment| segment.len).collect();
+    assert_eq!(lengths, [[MSS + 12; 19].as_slice(), &[1_220]].concat());
+    assert_eq!(script.sender.stats().sent_bytes, 30 * u64::from(MSS));
+}
+
+#[test]
 fn a_burst_is_at_most_half_of_the_window() {
     let mut script = Scripted::new(config(), 10, 5);
     script.sender.control.pacing_rate = 1 << 40;
