@@ -159,10 +159,11 @@ record: $(VENV)/built
 
 # Records in virtual time, on a kernel that is built from its source: make record-virtual LINUX=linux-source-7.2.tar.xz, with
 # PATCH="A.patch B.patch" on one's own (so with `differ` and `acks`). It needs
-# flex, bison and bc, no rights and no quiet machine. 20 minutes.
+# flex, bison and bc, no rights and no quiet machine. 20 minutes. RECORD="--kernel linux-6.12-bbr3 --case 10M_40ms_loss2 --runs 40"
+# with the patch of BBR v3 records further runs of that collection.
 record-virtual: $(VENV)/built
 	tests/fidelity/virtual/kernel.sh "$(LINUX)" $(PATCH)
-	tests/fidelity/virtual/inside.sh $(BIN)/python tests/fidelity/fidelity.py --record
+	tests/fidelity/virtual/inside.sh $(BIN)/python tests/fidelity/fidelity.py --record $(RECORD)
 
 # Draws experiments, SEEDS of them, and compares both grounds, on a kernel in virtual time that is built from LINUX once.
 SEEDS := 1..20

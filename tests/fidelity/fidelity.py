@@ -9,6 +9,9 @@ at the receiver, smoothed RTT as ``TCP_INFO`` samples show it, retransmitted seg
 
     python tests/fidelity/fidelity.py [--case NAME] [--seeds N] [--out DIR] [--json]
     python tests/fidelity/fidelity.py --record [--case NAME] [--runs N] [--retries N]
+    python tests/fidelity/fidelity.py --record --kernel linux-6.12-bbr3 [--case NAME] [--runs N] [--retries N]
+
+The last one records further runs of another collection's experiments, on its kernel (``further.py``).
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ import json
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import further
 import numpy as np
 import own
 import polars as pl
@@ -41,6 +46,8 @@ HZ = {"linux-6.18": 250, "linux-6.12-bbr3": 250, "linux-7.2-uml": 100}
 RECEIVERS = {name: receivers_of(name.split("-")[1]) for name in HZ}
 #: The versions of BBR that a kernel has judged: with random loss their goodput is held to 3 %.
 BBRS = ("bbr", "bbr3")
+#: From so many runs of the kernel on their means count: single ones differ by a tenth with random loss.
+MANY = 25
 #: Cases whose time series are laid over the kernel's.
 OVERLAYS = ("bbr_10M_40ms_1bdp", "cubic_10M_40ms_1bdp")
 STARTUPS = ("bbr_startup_10M_40ms_8bdp", "cubic_startup_10M_40ms_8bdp", "reno_startup_10M_40ms_8bdp")
@@ -177,9 +184,12 @@ def compare(case: str, rows: pl.DataFrame, kernel: str, seeds: int) -> list[Comp
 
 
 def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Comparison]:
-    """The cases of a kernel that are experiments (``cases.json``), by the medians of their seeds (``flows.csv``)."""
+    """The cases of a kernel that are experiments (``cases.json``), by the medians of their seeds (``flows.csv``).
+
+    Where there are further runs, means of many are compared, four of the simulator's for one of the kernel's.
+    """
     experiments: dict[str, dict[str, Any]] = json.loads((truth / "cases.json").read_text())
-    recorded = pl.read_csv(truth / "flows.csv", infer_schema_length=None)
+    recorded = further.recorded(truth)
     comparisons = []
     for case, experiment in experiments.items():
         if args.case and case not in args.case:
@@ -187,9 +197,11 @@ def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Compariso
         spec = own.with_hz(experiment, HZ[truth.name], receivers=RECEIVERS[truth.name])
         for flow in spec["flows"]:
             flow.setdefault("start_jitter", "10ms")
-        runs = [run.flows.to_polars() for run in dumbbell.sweep(spec, repeat=args.seeds, progress=False)]
         theirs = recorded.filter(pl.col("case") == case)
-        total, total_kernel = _sum_of_medians(pl.concat(runs)), _sum_of_medians(theirs)
+        number = theirs["seed"].n_unique()
+        middle, repeat = (_mean, max(args.seeds, 4 * number)) if number >= MANY else (_median, args.seeds)
+        runs = [run.flows.to_polars() for run in dumbbell.sweep(spec, repeat=repeat, progress=False)]
+        total, total_kernel = _sum_of_flows(pl.concat(runs), middle), _sum_of_flows(theirs, middle)
         for flow in range(runs[0].height):
             ours = pl.concat([frame.filter(pl.col("flow") == flow) for frame in runs])
             kernel = theirs.filter(pl.col("flow") == flow)
@@ -201,18 +213,18 @@ def compare_experiments(truth: Path, args: argparse.Namespace) -> list[Compariso
                     cc=kernel["cc"][0],
                     random_loss="loss" in experiment["path"],
                     flows=runs[0].height,
-                    goodput_mbps=_median(ours, "goodput_mbps"),
-                    goodput_mbps_kernel=_median(kernel, "goodput_mbps"),
-                    share=_median(ours, "goodput_mbps") / total,
-                    share_kernel=_median(kernel, "goodput_mbps") / total_kernel,
-                    srtt_ms=_median(ours, "mean_rtt_ms"),
-                    srtt_ms_kernel=_median(kernel, "mean_rtt_ms"),
-                    p95_srtt_ms=_median(ours, "p95_rtt_ms"),
-                    p95_srtt_ms_kernel=_median(kernel, "p95_rtt_ms"),
-                    retransmits=_median(ours, "retransmits_total"),
-                    retransmits_kernel=_median(kernel, "retransmits_total"),
-                    drops=_median(ours, "network_drops_total"),
-                    drops_kernel=_median(kernel, "network_drops_total"),
+                    goodput_mbps=middle(ours, "goodput_mbps"),
+                    goodput_mbps_kernel=middle(kernel, "goodput_mbps"),
+                    share=middle(ours, "goodput_mbps") / total,
+                    share_kernel=middle(kernel, "goodput_mbps") / total_kernel,
+                    srtt_ms=middle(ours, "mean_rtt_ms"),
+                    srtt_ms_kernel=middle(kernel, "mean_rtt_ms"),
+                    p95_srtt_ms=middle(ours, "p95_rtt_ms"),
+                    p95_srtt_ms_kernel=middle(kernel, "p95_rtt_ms"),
+                    retransmits=middle(ours, "retransmits_total"),
+                    retransmits_kernel=middle(kernel, "retransmits_total"),
+                    drops=middle(ours, "network_drops_total"),
+                    drops_kernel=middle(kernel, "network_drops_total"),
                     utilization=None,
                     utilization_kernel=None,
                 )
@@ -224,8 +236,8 @@ def _median(rows: pl.DataFrame, column: str) -> float:
     return float(np.median(rows[column].cast(pl.Float64).to_numpy()))
 
 
-def _sum_of_medians(rows: pl.DataFrame) -> float:
-    return sum(_median(rows.filter(pl.col("flow") == flow), "goodput_mbps") for flow in rows["flow"].unique())
+def _sum_of_flows(rows: pl.DataFrame, middle: Callable[[pl.DataFrame, str], float]) -> float:
+    return sum(middle(rows.filter(pl.col("flow") == flow), "goodput_mbps") for flow in rows["flow"].unique())
 
 
 def _mean(rows: pl.DataFrame, column: str) -> float:
@@ -321,12 +333,18 @@ def main() -> int:
     args = parser.parse_args()
     # With --json standard output is JSON and nothing else.
     console = Console(width=None if sys.stdout.isatty() else 190, stderr=args.json)
+    truth = args.groundtruth / args.kernel
+    if args.record and args.kernel in further.NAMES:
+        if refused := further.refusal(truth, args.case or ()):
+            print(refused, file=sys.stderr)
+            return 2
+        on = dumbbell.Linux(retries=args.retries)
+        return 1 if further.record(truth, args.case, args.runs or 3, on, console) else 0
     if args.record:
         if unknown := set(args.case or ()) - set(CASES):
             print(f"no case {sorted(unknown)[0]}; there are {', '.join(CASES)}", file=sys.stderr)
             return 2
         return 1 if own.record(args.case or list(CASES), args.runs, args.retries, console) else 0
-    truth = args.groundtruth / args.kernel
     recording = own.RECORDINGS / f"{args.kernel}.csv"
     judgements = own.judge(recording, args.case, args.seeds) if recording.is_file() else []
     comparisons: list[Comparison] = []
