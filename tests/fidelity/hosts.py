@@ -15,6 +15,8 @@ TCP_INFO_BYTES, BYTES_ACKED, SEGMENTS_OUT = 248, 120, 136
 HOSTS = {"sender": 1, "receiver": 2}
 """The hosts, and the networks that they are in: the first address of the receiver is 10.0.2.1."""
 ROUTER_ADDRESS = 254
+DEVICE = {"gso_max_bytes": "1448B"}
+"""``transport`` of a sender in the simulator whose device takes packets one by one, as those of ``build`` do."""
 
 
 def build(tc: str, queues: Mapping[str, Sequence[str]], delays_ms: Mapping[str, float], addresses: int = 1) -> None:

@@ -101,10 +101,11 @@ class Case:
             reverse |= {"rate": "10gbit", "buffer": "4MiB", "queue": dict(self.down_queue)}
         elif any(flow.direction == "down" for flow in self.flows):
             reverse |= {"rate": "unlimited"}
+        transport = hosts.DEVICE | ({"ecn": True} if self.ecn else {})
         flows = [
             {"cc": flow.cc, "direction": flow.direction, "start": f"{self.rtt_ms * number}ms", "start_jitter": "5ms"}
             | ({} if flow.dscp is None else {"dscp": flow.dscp})
-            | ({"transport": {"ecn": True}} if self.ecn else {})
+            | {"transport": dict(transport)}
             for number, flow in enumerate(self.flows)
         ]
         return {

@@ -156,7 +156,7 @@ pub struct TransportConfig {
     /// Share of the window below which a burst is deferred; 0 is off.
     #[schemars(extend("x-source" = "tcp_tso_win_divisor: 3"))]
     pub tso_win_divisor: u32,
-    /// Largest payload of one burst in bytes.
+    /// Largest payload of one burst in bytes. With less than two segments packets leave one by one.
     #[serde(with = "as_bytes")]
     #[schemars(with = "Bytes")]
     #[schemars(extend("x-at-least" = "mss", "x-source" = "GSO_LEGACY_MAX_SIZE less headers"))]

@@ -28,14 +28,17 @@ impl Sender {
         bytes / u32::from(self.stream.mss)
     }
 
-    /// Largest burst in segments.
+    /// Largest burst in segments: at most what the host takes as one (`sk_gso_max_segs`), however small.
     #[inline(always)]
     pub(super) fn max_burst(&self) -> u32 {
         let least = match self.hooks.min_tso_segs {
             true => self.controller.min_tso_segs(&self.view, &self.control),
             false => self.smallest_burst,
         };
-        self.tso_autosize().max(least)
+        match self.tso_autosize() {
+            suggested if suggested >= least => suggested,
+            suggested => (self.view.gso_max_bytes / u32::from(self.stream.mss)).clamp(suggested.max(1), least),
+        }
     }
 
     /// Whether the burst is deferred, because the next ACK will make it larger (`tcp_tso_should_defer`). It comes from

@@ -213,6 +213,19 @@ fn burst_sizes_are_a_millisecond_of_the_pacing_rate_between_two_segments_and_64_
 }
 
 #[test]
+fn a_device_that_takes_packets_one_by_one_gets_no_bursts() {
+    let sizes = |gso_max_bytes: u32| {
+        let mut sender = Sender::new(TransportConfig { gso_max_bytes, ..config() }.into(), reno());
+        sender.establish(START, Handshake::symmetric(Scripted::RTT));
+        let smallest = sender.max_burst();
+        sender.control.pacing_rate = 1 << 40;
+        (smallest, sender.max_burst())
+    };
+    assert_eq!(sizes(u32::from(MSS)), (1, 1));
+    assert_eq!(sizes(4 * u32::from(MSS)), (2, 4));
+}
+
+#[test]
 fn the_smallest_burst_can_be_chosen() {
     let mut sender = Sender::new(config().into(), reno());
     sender.establish(START, Handshake::symmetric(Scripted::RTT));
