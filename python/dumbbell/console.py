@@ -44,6 +44,38 @@ class _ReaderLeftError(Exception):
     """Nobody reads our output any more."""
 
 
+_OTHER_OPTIONS = {
+    "--bandwidth": "--rate", "--bw": "--rate", "--capacity": "--rate",
+    "--delay": "--rtt", "--latency": "--rtt",
+    "--buf": "--buffer", "--queue-size": "--buffer",
+    "--aqm": "--set path.queue=NAME", "--qdisc": "--set path.queue=NAME", "--queue": "--set path.queue=NAME",
+    "--plr": "--loss", "--loss-rate": "--loss",
+    "--dur": "--duration", "--time": "--duration", "--seconds": "--duration",
+    "--runs": "--repeat", "--reps": "--repeat", "--repetitions": "--repeat", "--seeds": "--repeat",
+    "--output": "--out", "--threads": "--jobs", "--parallel": "--jobs",
+}  # fmt: skip
+"""What other tools call an option, and what does the same here."""
+
+
+_KEYS = {"--rate": "path.rate", "--rtt": "path.rtt", "--buffer": "path.buffer", "--loss": "path.loss",
+         "--duration": "duration"}  # fmt: skip
+"""The keys of an experiment that some commands have as options."""
+
+
+def _offer_options(error: Any) -> None:
+    """Offers what does the same as an option of other tools or commands, in place of what merely looks alike."""
+    read = getattr(error, "option_name", None)
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    if read is None or command is None:
+        return
+    here = _OTHER_OPTIONS.get(read, read)
+    set_ = f"--set {_KEYS[here]}=VALUE" if here in _KEYS else ""
+    known = {option for parameter in command.params for option in parameter.opts}
+    meant = [way for way in (here, set_) if way and way != read and way.split()[0] in known]
+    if meant:
+        error.possibilities = meant[:1]
+
+
 class Commands(TyperGroup):
     """Commands whose errors cannot command the terminal, and whose interrupts reach :func:`reporting_errors`."""
 
@@ -60,6 +92,7 @@ class Commands(TyperGroup):
             # A usage error quotes the command line, which may hold names of files.
             if isinstance(getattr(error, "message", None), str):
                 error.message = printable(error.message)  # type: ignore[attr-defined]
+            _offer_options(error)
             raise
 
 

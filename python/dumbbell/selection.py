@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,16 @@ def with_metric(flows: pl.DataFrame, y: str) -> pl.DataFrame:
         return flows.join(index, on="point", how="left")
     numbers = [name for name, kind in flows.schema.items() if kind.is_numeric() and name not in ("flow", "point")]
     if y not in numbers:
-        raise ValueError(f"no metric {y!r}; there are {OF_A_RUN}, {', '.join(numbers)}")
+        raise ValueError(f"no metric {y!r}; {_meant_metric(y, numbers)}there are {OF_A_RUN}, {', '.join(numbers)}")
     return flows
+
+
+def _meant_metric(word: str, numbers: Sequence[str]) -> str:
+    """Asks for the metric that ``word`` resembles, with or without its unit; empty where none does."""
+    metrics = {metric: metric for metric in numbers if metric not in ("repeat", "seed")}
+    metrics |= {metric.rsplit("_", 1)[0]: metric for metric in reversed(metrics) if "_" in metric}
+    near = difflib.get_close_matches(word, list(metrics), n=1, cutoff=0.75)
+    return f"did you mean `{metrics[near[0]]}`? " if near else ""
 
 
 def axis_named(flows: pl.DataFrame, axes_: Sequence[str], name: str) -> str:

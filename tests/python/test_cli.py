@@ -599,3 +599,22 @@ def test_a_run_that_cannot_be_split_says_why_it_takes_one_thread(dumbbell: Cli, 
     assert "note: the run takes one thread: there is no single link" in managed.err
     refused = dumbbell(*run, "--on", "linux")
     assert refused.status == 2 and "--threads" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("compare bbr --bw 1mbit", "--rate"),
+        ("compare bbr --queue codel", "--set path.queue=NAME"),
+        ("compare bbr --time 3s", "--duration"),
+        ("advise --delay 30ms", "--rtt"),
+        ("run a.toml --runs 3", "--repeat"),
+        ("run a.toml --bw 1mbit", "--set path.rate=VALUE"),
+        ("run a.toml --loss 1%", "--set path.loss=VALUE"),
+        ("check gate bbr bbr3 --runs 3", "--repeat"),
+    ],
+)
+def test_options_of_other_tools_lead_to_what_does_the_same(line: str, offered: str, dumbbell: Cli) -> None:
+    done = dumbbell(*line.split())
+    assert (done.status, done.out) == (2, "")
+    assert offered in done.err.partition("No such option")[2]

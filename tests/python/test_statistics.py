@@ -247,7 +247,7 @@ def test_files_of_flent_are_grouped_by_their_titles(tmp_path: Path) -> None:
 
 
 def test_what_there_is_not_is_said(folder: Path) -> None:
-    with pytest.raises(ValueError, match=r"no metric 'goodputt'; there are jain, .*goodput_mbps"):
+    with pytest.raises(ValueError, match=r"no metric 'goodputt'; did you mean `goodput_mbps`\? there are jain, "):
         db.stats(folder, metric="goodputt")
     with pytest.raises(ValueError, match="does not vary buffer"):
         db.stats(folder, by="buffer")
@@ -288,7 +288,8 @@ def test_the_command_prints_tables_and_json(folder: Path, dumbbell: Cli) -> None
 
 def test_the_command_names_what_is_wrong(folder: Path, dumbbell: Cli, tmp_path: Path) -> None:
     for arguments, said in (
-        ([folder, "--metric", "speed"], "no metric 'speed'"),
+        ([folder, "--metric", "speed"], "no metric 'speed'; there are jain"),
+        ([folder, "--metric", "goodput"], "no metric 'goodput'; did you mean `goodput_mbps`? there are jain"),
         ([folder, "--where", "cc"], "KEY=VALUE"),
         ([tmp_path], "no result here"),
         ([tmp_path / "none.flent.gz", "--metric", "Ping (ms)"], "is no file of Flent"),

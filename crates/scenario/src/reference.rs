@@ -258,7 +258,13 @@ fn transport() -> String {
     };
     let all = TransportConfig::parameters().iter();
     let shared: Vec<&Parameter> = all.filter(|parameter| !parameter.key.contains('.')).collect();
-    let _ = write!(text, "\n## All endpoints\n\n{}", table(&shared, ""));
+    let _ = write!(text, "\n## All endpoints\n\n{}\n", table(&shared, ""));
+    let of_tcp: Vec<String> = TransportConfig::OF_TCP.iter().map(|key| format!("`{key}`")).collect();
+    let _ = writeln!(
+        text,
+        "TCP's endpoints alone read {}. What no flow reads is refused, unless it is the default.",
+        of_tcp.join(", ")
+    );
     for (title, name) in [("QUIC-like endpoints", "quic"), ("Probes", "probe"), ("Calls", "real_time")] {
         let prefix = format!("{name}.");
         let _ = write!(text, "\n## {title}\n\nThe table `{name}`.\n\n{}", table(&own(&prefix), &prefix));

@@ -442,6 +442,65 @@ impl Default for TransportConfig {
     }
 }
 
+/// Parameters that only TCP's endpoints read, and how others leave them at their defaults.
+macro_rules! of_tcp {
+    ($($parameter:ident),* $(,)?) => {
+        impl TransportConfig {
+            /// Parameters that only TCP's endpoints read.
+            pub const OF_TCP: &'static [&'static str] = &[$(stringify!($parameter)),*];
+
+            fn forget_what_is_of_tcp(&mut self) -> bool {
+                let usual = TransportConfig::default();
+                let mut changes = false;
+                $(
+                    changes |= self.$parameter != usual.$parameter;
+                    self.$parameter = usual.$parameter;
+                )*
+                changes
+            }
+        }
+    };
+}
+
+of_tcp!(
+    receive_autotuning,
+    right_sizing,
+    held_data_takes_window,
+    window_scale,
+    send_buffer,
+    send_buffer_initial,
+    send_buffer_max,
+    pacing_credit,
+    rto_min,
+    rto_max,
+    reordering,
+    max_reordering,
+    tail_loss_probe,
+    frto,
+    loss_detection,
+    rto_rule,
+    recovery,
+    rescue,
+    delivery_rate,
+    controller_rtt,
+    in_flight_by_buffer,
+    rtt_samples,
+    sack,
+    dsack,
+    slow_start_after_idle,
+    tso_rtt_log,
+    tso_win_divisor,
+    nodelay,
+    limit_output_bytes,
+    ack_pushes,
+    quick_acks,
+    delayed_ack_min,
+    delayed_ack_max,
+    read_delay,
+    compress_sacks,
+    compress_sacks_delay,
+);
+
 impl TransportConfig {
     /// All parameters, those of `quic` included.
     pub fn parameters() -> &'static [Parameter] {
@@ -455,7 +514,8 @@ impl TransportConfig {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Leaves the tables that its protocol does not read at their defaults; whether that changes anything.
+    /// Leaves what its protocol does not read at its defaults: tables of others, and what is of TCP alone; whether that
+    /// changes anything.
     pub fn forget_unread(&mut self) -> bool {
         fn forget<T: Default + PartialEq>(table: &mut T, is_read: bool) -> bool {
             !is_read && std::mem::take(table) != T::default()
@@ -464,7 +524,8 @@ impl TransportConfig {
         let quic = forget(&mut self.quic, protocol.reads("quic"));
         let probe = forget(&mut self.probe, protocol.reads("probe"));
         let real_time = forget(&mut self.real_time, protocol.reads("real_time"));
-        quic || probe || real_time
+        let of_tcp = !protocol.reads_all_of_tcp() && self.forget_what_is_of_tcp();
+        quic || probe || real_time || of_tcp
     }
 
     /// What is out of its declared range, or contradicts something else.

@@ -99,7 +99,11 @@ impl<'de> Deserialize<'de> for EcnUse {
             }
 
             fn visit_str<E: Error>(self, word: &str) -> Result<EcnUse, E> {
-                if word == ACCURATE { Ok(EcnUse::Accurate) } else { Err(E::unknown_variant(word, &[ACCURATE])) }
+                if word == ACCURATE {
+                    Ok(EcnUse::Accurate)
+                } else {
+                    Err(E::unknown_variant(word, &["false", "true", ACCURATE]))
+                }
             }
         }
 
@@ -141,7 +145,10 @@ mod tests {
             assert_eq!(serde_json::from_str::<EcnUse>(json).unwrap(), value);
         }
         let refused = serde_json::from_str::<EcnUse>("\"acurate\"").unwrap_err().to_string();
-        assert!(refused.contains("unknown variant `acurate`, expected `accurate`"), "{refused}");
+        assert!(
+            refused.contains("unknown variant `acurate`, expected one of `false`, `true`, `accurate`"),
+            "{refused}"
+        );
         let refused = serde_json::from_str::<EcnUse>("1").unwrap_err().to_string();
         assert!(refused.contains("expected `true`, `false` or \"accurate\""), "{refused}");
     }

@@ -66,6 +66,11 @@ impl Protocol {
         }
     }
 
+    /// Whether it reads what is of TCP ([`TransportConfig::OF_TCP`]); a library says by itself what it heeds.
+    pub fn reads_all_of_tcp(self) -> bool {
+        matches!(self, Protocol::Tcp | Protocol::Library(_))
+    }
+
     /// Whether a congestion controller governs the sender.
     pub fn is_controlled(self) -> bool {
         self.why_uncontrolled().is_none()

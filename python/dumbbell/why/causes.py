@@ -102,8 +102,10 @@ def _receive_window(setup: Setup, subject: Subject) -> Iterator[Cause]:
         return
     windows = {block["transport"]["receive_window"] for block in setup.blocks(subject)}
     own = setup.settings(subject, "transport.receive_window", WINDOW)
-    own |= setup.settings(subject, "transport.receive_autotuning", "false")
-    own |= setup.settings(subject, "transport.window_scale", "14")
+    for index, block in zip(subject.members, setup.blocks(subject), strict=True):
+        if block["transport"].get("protocol", "tcp") == "tcp":
+            own[f"{subject.kind}[{index}].transport.receive_autotuning"] = "false"
+            own[f"{subject.kind}[{index}].transport.window_scale"] = "14"
     is_quic = _is(setup, subject, "protocol", ("quic",))
     name = "flow control: what the receiver allows in flight" if is_quic else "the receive window"
     yield Cause(name, f"{_listed(windows)}{_share_at_window(setup, subject)}", own)

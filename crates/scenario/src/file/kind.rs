@@ -105,6 +105,17 @@ impl Shorthand for LossSpec {
         LossSpec::from_text(&number.to_string())
     }
 
+    fn from_whole(number: i64) -> Result<LossSpec, String> {
+        // Who writes 1 may mean a percent as well as everything.
+        if number >= 1 {
+            let percent = number.saturating_mul(100);
+            return Err(format!(
+                "`loss` is {percent}% of all packets; write \"{number}%\" for {number} percent, \"100%\" for all of them"
+            ));
+        }
+        LossSpec::from_text(&number.to_string())
+    }
+
     fn from_list(steps: Vec<(Time, Ratio)>) -> Result<LossSpec, String> {
         let parameters = Map::from_iter([("steps".to_owned(), json!(steps))]);
         Ok(LossSpec::Kind(KindSpec { parameters, ..KindSpec::named(Steps::NAME) }))

@@ -28,6 +28,11 @@ pub(crate) trait Shorthand: Sized {
         Err(format!("read `{number}`, but this must be {}", Self::EXPECTING))
     }
 
+    /// Whole numbers are numbers unless a type reads them otherwise.
+    fn from_whole(number: i64) -> Result<Self, String> {
+        Self::from_number(number as f64)
+    }
+
     /// Lists are refused unless a type says what they mean.
     fn from_list(_: Self::List) -> Result<Self, String> {
         Err(format!("read a list, but this must be {}", Self::EXPECTING))
@@ -50,7 +55,7 @@ pub(crate) fn deserialize<'de, T: Shorthand, D: Deserializer<'de>>(deserializer:
         }
 
         fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-            T::from_number(number as f64).map_err(E::custom)
+            T::from_whole(number).map_err(E::custom)
         }
 
         fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {

@@ -260,7 +260,7 @@ impl Context<'_> {
         None
     }
 
-    /// The parameters without the tables that these endpoints do not read; notes which tables the file gives for them.
+    /// The parameters without what these endpoints do not read; notes what of that the file gives for them.
     fn with_its_tables(&mut self, given: TransportConfig, own_at: &KeyPath) -> TransportConfig {
         let mut config = given.clone();
         let has_unread = config.forget_unread();
@@ -272,6 +272,18 @@ impl Context<'_> {
                 if is_read || has_unread && changes(&given, table, &node.to_json()) {
                     let span = self.report.tree.key_span(&at);
                     self.tables.push(ProtocolTable { at, span, profile, is_read });
+                }
+            }
+            let is_read = config.protocol.reads_all_of_tcp();
+            if !is_read && !has_unread {
+                continue;
+            }
+            let Some(Node { value: Value::Table(entries), .. }) = self.report.tree.get(at) else { continue };
+            let changes = |key: &str| is_read || given.to_json()[key] != config.to_json()[key];
+            for key in entries.iter().map(|entry| entry.key.as_str()) {
+                if TransportConfig::OF_TCP.contains(&key) && changes(key) {
+                    let span = self.report.tree.key_span(&at.key(key));
+                    self.tables.push(ProtocolTable { at: at.key(key), span, profile: "tcp", is_read });
                 }
             }
         }

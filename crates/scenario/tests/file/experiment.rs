@@ -372,6 +372,37 @@ fn parameters_of_a_protocol_need_some_flow_in_some_point_that_reads_them() {
 }
 
 #[test]
+fn what_is_of_tcp_alone_needs_some_flow_over_tcp() {
+    let errors = |text: &str| {
+        Experiment::from_toml(text, "a.toml", &[]).map_or_else(|errors| errors.to_string(), |_| String::new())
+    };
+    let alone = |transport: &str| errors(&format!("transport = {transport}\n{MINIMAL}"));
+    for (profile, key, value) in
+        [("quic", "sack", "false"), ("dqc", "rto_min", "\"1s\""), ("quic", "send_buffer", "\"64kB\"")]
+    {
+        let refused = alone(&format!("{{ profile = \"{profile}\", {key} = {value} }}"));
+        assert!(refused.contains(&format!("`transport.{key}` changes nothing: no flow reads it")), "{refused}");
+        assert!(refused.contains("--> a.toml:1:"), "{refused}");
+        assert!(refused.contains("help: write profile = \"tcp\" beside it, or remove it"), "{refused}");
+        assert_eq!(alone(&format!("{{ {key} = {value} }}")), "");
+    }
+    // Defaults, and what QUIC-like endpoints read, too.
+    assert_eq!(alone(r#"{ profile = "quic", sack = true, undo = false, ack_every = 4, ecn = true }"#), "");
+    // A flow over TCP beside it, and a point of a sweep, read it.
+    let two = format!("{MINIMAL}[[flows]]\ncc = \"reno\"\ntransport = \"quic\"\n");
+    assert_eq!(errors(&format!("transport.sack = false\n{two}")), "");
+    let swept = format!("transport.sack = false\n{MINIMAL}[sweep]\n\"flows[0].transport.profile\" = ");
+    assert_eq!(errors(&format!("{swept}[\"tcp\", \"quic\"]\n")), "");
+    assert!(errors(&format!("{swept}[\"dqc\", \"quic\"]\n")).contains("`transport.sack` changes nothing"));
+    // What such a flow does not read is not in its resolved form, so that this can be read again.
+    let mixed = load(&format!("transport.sack = false\n{two}"));
+    let point = &mixed.points()[0];
+    let sacks: Vec<_> = point.scenario().flows.iter().map(|flow| flow.transport.sack).collect();
+    assert_eq!(sacks, [false, true]);
+    assert!(same(&load(&point.resolved_toml()).points()[0].scenario(), &point.scenario()));
+}
+
+#[test]
 fn what_a_flow_does_not_read_is_not_in_its_resolved_form() {
     let top = "transport.quic.initial_burst = 4\n";
     let experiment = load(&format!("{top}{MINIMAL}[[flows]]\ncc = \"reno\"\ntransport = \"quic\"\n"));
@@ -830,7 +861,8 @@ fn flow() -> impl Strategy<Value = Value> {
     let access = prop_oneof![Just(Value::Null), span(0..100_000_000)];
     let profile = prop_oneof![Just(Value::Null), Just(json!("quic")), Just(json!("dqc"))];
     let table = (64u32..1_448, any::<bool>(), profile)
-        .prop_map(|(mss, sack, profile)| json!({"mss": mss, "sack": sack, "profile": profile}));
+        // Only TCP has SACK as a choice.
+        .prop_map(|(mss, sack, profile)| json!({"mss": mss, "sack": sack || !profile.is_null(), "profile": profile}));
     let transport = maybe(prop_oneof![table, Just(json!("dqc"))]);
     (cc, 1u32..4, span(0..9_000_000_000), maybe(span(0..1_000_000)), access, maybe((1u64..1 << 40).prop_map(|b| json!(b))), transport, any::<bool>())
         .prop_map(|(cc, count, start, jitter, access, bytes, transport, down)| {

@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for AckFilter {
                 if word == AGGRESSIVE {
                     Ok(AckFilter::Aggressive)
                 } else {
-                    Err(E::unknown_variant(word, &[AGGRESSIVE]))
+                    Err(E::unknown_variant(word, &["false", "true", AGGRESSIVE]))
                 }
             }
         }

@@ -282,5 +282,5 @@ const ENDPOINT_OPTIONS: [&str; 44] = [
     r#"profile = "quic", quic = { saved_cwnd = "400kB", saved_rtt = "40ms" }"#,
     r#"profile = "quic", quic = { clock_resolution = "1ms", poll_interval = "2ms", pacing_granularity = "0s" }"#,
     r#"profile = "quic", quic = { initial_burst = 1, initial_timeout = "100ms" }"#,
-    r#"profile = "quic", receive_window = "64kB", slow_start_after_idle = false"#,
+    r#"profile = "quic", receive_window = "64kB""#,
 ];
