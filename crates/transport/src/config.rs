@@ -120,9 +120,10 @@ pub struct TransportConfig {
     #[schemars(extend("x-source" = "struct rate_sample: rtt_us"))]
     pub controller_rtt: ControllerRtt,
     /// How the amount in flight when a segment left is counted, by which BBR v2 and v3 judge losses. By buffers: where
-    /// an ACK ends within one of the kernel's buffers, the last segment that it acknowledges has the amount of the whole
-    /// buffer. So have segments that SACK moves out of a buffer, and those that stay have so many less. Otherwise each
-    /// segment has its own amount. `"auto"` is by buffers for controllers of the kernel that does so (`bbr3`). TCP only.
+    /// an ACK ends within one of the kernel's buffers, the last segment that it acknowledges has the amount of the
+    /// whole buffer. So have segments that SACK moves out of a buffer, and those that stay have so many less. Otherwise
+    /// each segment has its own amount. `"auto"` is by buffers for controllers of the kernel that does so (`bbr3`). TCP
+    /// only.
     #[schemars(extend("x-source" = "tcp_tso_acked, tcp_shifted_skb: tx.in_flight, of the public port of BBR v3 to Linux 6.12"))]
     pub in_flight_by_buffer: InFlightByBuffer,
     /// What round-trip times are measured from.

@@ -159,9 +159,10 @@ impl TransportConfig {
     }
 
     /// Ready-made endpoints: `tcp` (Linux 6.18 with ample buffers and a fine clock), `linux-host` (the same with the
-    /// buffers of its hosts, which size themselves, and the clock of most distributions), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study:
-    /// an ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds), `udp`
-    /// (datagrams that nobody acknowledges), `probe` (datagrams that are sent back) and `real-time` (a call).
+    /// buffers of its hosts, which size themselves, and the clock of most distributions), `quic` (RFC 9002), `dqc` (the
+    /// user-space framework of Zhang's study: an ACK for every packet, no tolerance for reordering, a quiet timeout, a
+    /// clock that counts milliseconds), `udp` (datagrams that nobody acknowledges), `probe` (datagrams that are sent
+    /// back) and `real-time` (a call).
     pub fn built_in(name: &str) -> Option<TransportConfig> {
         let quic =
             TransportConfig { protocol: Protocol::Quic, mss: 1350, pacing: Pacing::On, ..TransportConfig::default() };

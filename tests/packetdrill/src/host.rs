@@ -473,9 +473,9 @@ impl Simulated {
         self.buffer().map(|buffer| Memory::new(buffer, u64::from(self.own_mss), peer.wscale.is_some()))
     }
 
-    /// A reset arrives before the handshake is over. To a server it has to have the next sequence number exactly: another one
-    /// of the window is answered with an ACK, and one beyond it is not answered (RFC 9293, section 3.10.7.4). A client
-    /// believes one that acknowledges its SYN.
+    /// A reset arrives before the handshake is over. To a server it has to have the next sequence number exactly:
+    /// another one of the window is answered with an ACK, and one beyond it is not answered (RFC 9293, section
+    /// 3.10.7.4). A client believes one that acknowledges its SYN.
     fn receive_early_reset(&mut self, packet: &Packet) {
         let State::Opening(opening) = &self.state else { return };
         let Some(peer) = &opening.peer else {

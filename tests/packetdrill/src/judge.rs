@@ -11,8 +11,8 @@ use std::fmt;
 const TOLERANCE: Duration = Duration::from_millis(4);
 /// How long a packet takes into the host. Nothing arrives on the microsecond at a real one, whose rules compare times.
 const WAY_IN: Duration = Duration::from_micros(10);
-/// Counters of `nstat` that a host may know: packets that were dropped because they lie beyond the receive window, because
-/// it is closed, and because there is no memory.
+/// Counters of `nstat` that a host may know: packets that were dropped because they lie beyond the receive window,
+/// because it is closed, and because there is no memory.
 pub(crate) const COUNTERS: [&str; 3] = ["TcpExtBeyondWindow", "TcpExtTCPZeroWindowDrop", "TcpExtTCPRcvQDrop"];
 /// How long a packet at any time (`*`) is waited for: longer than the longest retransmission timeout.
 const PATIENCE: Duration = Duration::from_secs(150);
@@ -95,8 +95,8 @@ pub trait Host {
     fn want_stamps(&mut self, wanted: Wanted) -> Result<(), String>;
     /// The next time stamp that waits to be read, or the error; `None` where nobody knows.
     fn next_stamp(&mut self) -> Option<Result<Stamp, &'static str>>;
-    /// When the latest `write` has handed over all of its bytes: [`Time::NEVER`] where it waits for room; `None` where nobody
-    /// knows.
+    /// When the latest `write` has handed over all of its bytes: [`Time::NEVER`] where it waits for room; `None` where
+    /// nobody knows.
     fn wrote_at(&self) -> Option<Time>;
     /// The error of a `write` now, if there is one.
     fn refuses_writes(&mut self) -> Option<&'static str>;
@@ -293,8 +293,8 @@ impl<H: Host> Run<H> {
         }
     }
 
-    /// `nstat -n`, after which counters count from zero, and `nstat | grep NAME | grep -q " 3 "`, which expects one to be
-    /// three. Without `-s` they count from zero again.
+    /// `nstat -n`, after which counters count from zero, and `nstat | grep NAME | grep -q " 3 "`, which expects one to
+    /// be three. Without `-s` they count from zero again.
     fn nstat(&mut self, event: &Event, command: &str) -> Result<(), End> {
         let parts: Vec<&str> = command.split('|').map(str::trim).collect();
         let keeps = parts[0].split_whitespace().any(|word| word == "-s");
@@ -417,8 +417,8 @@ impl<H: Host> Run<H> {
     }
 }
 
-/// What of `got` is not as `expected`. Windows are compared where both are known; the endpoints count them in segments. The
-/// values of timestamps are not, which begin anywhere, nor the window scale, which follows from buffer sizes.
+/// What of `got` is not as `expected`. Windows are compared where both are known; the endpoints count them in segments.
+/// The values of timestamps are not, which begin anywhere, nor the window scale, which follows from buffer sizes.
 fn difference(expected: &Packet, got: &Packet) -> Option<String> {
     let mut differences = Vec::new();
     let mut compare = |what: &str, expected: String, got: String| {

@@ -227,8 +227,8 @@ impl Sender {
         self.smallest_burst = segments;
     }
 
-    /// Segments written from now on have so many payload bytes, where the headers have become shorter or longer. It is for
-    /// a sender that [is idle](Sender::is_idle), whose stream has no segments of the other size.
+    /// Segments written from now on have so many payload bytes, where the headers have become shorter or longer. It is
+    /// for a sender that [is idle](Sender::is_idle), whose stream has no segments of the other size.
     pub fn set_segment(&mut self, mss: u16) {
         debug_assert!(self.is_idle(), "segments of another size are in flight");
         self.stream.resize(mss.max(1), self.board.nxt());

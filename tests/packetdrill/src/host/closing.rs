@@ -10,7 +10,8 @@ use dumbbell_transport::Ack;
 use dumbbell_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// How long the ACK of a FIN waits after data has come, and that of data which fills a receive buffer (`TCP_DELACK_MIN`).
+/// How long the ACK of a FIN waits after data has come, and that of data which fills a receive buffer
+/// (`TCP_DELACK_MIN`).
 const ACK_DELAY: Duration = Duration::from_millis(40);
 
 /// States of a connection, with the kernel's numbers.

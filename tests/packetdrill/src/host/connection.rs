@@ -435,8 +435,8 @@ impl Connection {
         self.accurate.as_ref().is_some_and(|accurate| accurate.handshake.is_bleached)
     }
 
-    /// AccECN's option is sent from now on, or no longer: segments have room for more, or for less. Those that have left keep
-    /// their size, so nothing may be in flight.
+    /// AccECN's option is sent from now on, or no longer: segments have room for more, or for less. Those that have
+    /// left keep their size, so nothing may be in flight.
     pub(super) fn set_ecn_option(&mut self, is_sent: bool) -> Result<(), String> {
         let Some(accurate) = &mut self.accurate else { return Ok(()) };
         let before = accurate.option_bytes();
@@ -491,8 +491,8 @@ impl Connection {
         sent.push_back(Emitted { at: now, packet, stamp: now });
     }
 
-    /// A field of `struct tcp_info` when the connection was given up: its queue is empty, and other numbers are the last ones
-    /// (`tcp_write_queue_purge`).
+    /// A field of `struct tcp_info` when the connection was given up: its queue is empty, and other numbers are the
+    /// last ones (`tcp_write_queue_purge`).
     pub(super) fn info_given_up(&self, now: Time, name: &str) -> Option<i64> {
         match name {
             "tcpi_state" => Some(TcpState::Close as i64),

@@ -1,5 +1,6 @@
-//! A device whose queue has no room (`tc qdisc add dev tun0 root pfifo limit 0`): what is handed to it is not sent, and the
-//! connection tries again (`tcp_probe_timer`, `tcp_send_probe0`). And what is known of such probes, and of those of a window.
+//! A device whose queue has no room (`tc qdisc add dev tun0 root pfifo limit 0`): what is handed to it is not sent, and
+//! the connection tries again (`tcp_probe_timer`, `tcp_send_probe0`). And what is known of such probes, and of those of
+//! a window.
 
 use super::connection::Connection;
 use dumbbell_cc::CaState;

@@ -1,5 +1,6 @@
-//! The receive buffer of an application that has asked for one (`SO_RCVBUF`), or that may shrink (`tcp_shrink_window`): memory that packets occupy until they are
-//! read, the window that follows from what is free, and what arrives beyond either.
+//! The receive buffer of an application that has asked for one (`SO_RCVBUF`), or that may shrink (`tcp_shrink_window`):
+//! memory that packets occupy until they are read, the window that follows from what is free, and what arrives beyond
+//! either.
 //!
 //! The endpoints count their windows in segments. Such a buffer is counted in bytes, and in the bytes that a packet
 //! occupies with everything around it, so it is the host's (`__tcp_select_window`, `tcp_sequence`, `tcp_data_queue`).
@@ -179,8 +180,8 @@ impl Memory {
         Fate::TakenAndTold
     }
 
-    /// A packet with the bytes `data` is taken, which perhaps has the longest segments so far. Returns whether windows may
-    /// be larger from now on.
+    /// A packet with the bytes `data` is taken, which perhaps has the longest segments so far. Returns whether windows
+    /// may be larger from now on.
     pub fn take(&mut self, data: &Range<u64>, is_longest: bool) -> bool {
         let len = data.end - data.start;
         if len == 0 || self.held.iter().any(|&(end, _)| end == data.end) {

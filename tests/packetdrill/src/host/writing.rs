@@ -55,8 +55,8 @@ impl Writing {
         self.released_at
     }
 
-    /// Whether a burst that ends at this byte has PSH, if the sender, which knows less, says that it `is_marked`. All of
-    /// several segments have it.
+    /// Whether a burst that ends at this byte has PSH, if the sender, which knows less, says that it `is_marked`. All
+    /// of several segments have it.
     pub(super) fn pushes_at(&self, byte: u64, is_marked: bool, segments: usize) -> bool {
         self.pushes.contains(&byte) || is_marked && (segments > 1 || !self.unmarked.contains(&byte))
     }
@@ -135,7 +135,8 @@ impl Connection {
     }
 
     /// When the connection is given up that may be silent for so long, or without a window: counted from the first
-    /// retransmission, or the first probe, and looked at by their timers only (`retransmits_timed_out`, `tcp_probe_timer`).
+    /// retransmission, or the first probe, and looked at by their timers only (`retransmits_timed_out`,
+    /// `tcp_probe_timer`).
     pub(super) fn gives_up_at(&self, user_timeout: Option<Duration>) -> Time {
         let Some(timeout) = user_timeout else { return Time::NEVER };
         let first = self.first_retransmission.filter(|_| self.sender.view().ca_state == CaState::Loss);
