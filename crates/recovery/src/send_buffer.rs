@@ -80,12 +80,7 @@ pub struct SendBuffer {
     /// Bytes of a segment that the last call has written a part of: they lie in the last buffer, and the next call adds
     /// to them.
     rest: u16,
-    /// Whether the application is in a call, of which it may not have written anything yet.
-    has_begun: bool,
-    /// Whether it has written a part of that call.
-    in_call: bool,
-    /// Whether what it waits to write is the part of a segment with which the call ends.
-    lacks_rest: bool,
+    progress: Progress,
     writer: Writer,
     push: Push,
 }
@@ -99,6 +94,19 @@ enum Push {
     One,
     /// Everything that the window allows (`__tcp_push_pending_frames`).
     All,
+}
+
+/// How far the application is with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// It is over.
+    Over,
+    /// The call has begun, and there was no room for any of it.
+    Begun,
+    /// A part of it is written.
+    Within,
+    /// All of it is written but the part of a segment with which it ends.
+    LacksRest,
 }
 
 /// What the application does.
@@ -129,9 +137,7 @@ impl SendBuffer {
             call: u32::MAX,
             largest_call: CALL_BYTES,
             rest: 0,
-            has_begun: false,
-            in_call: false,
-            lacks_rest: false,
+            progress: Progress::Over,
             writer: Writer::Content,
             push: Push::All,
         }
@@ -287,21 +293,24 @@ impl SendBuffer {
         };
         let last = if fills { self.unsent.pop_back() } else { None };
         if taken > 0 && end > held.nxt {
-            let keeps_push = self.in_call && last.is_some_and(|last| last.is_pushed);
+            let is_same_call = matches!(self.progress, Progress::Within | Progress::LacksRest);
+            let keeps_push = is_same_call && last.is_some_and(|last| last.is_pushed);
             self.unsent.push_back(Unsent { end, is_pushed: keeps_push });
         }
-        let mut ends_call = false;
-        self.has_begun = true;
         if taken > 0 {
             self.rest = 0;
             // What a call has left of a segment needs another buffer behind a full one, for which there may be no room.
             let first = if fills { begun } else { held.end };
             let takes_rest = rest == 0 || end - first < held.goal || self.used(Held { end, ..held }) < self.size;
-            ends_call = end == call_end && takes_rest;
-            self.in_call = !ends_call;
-            self.has_begun = !ends_call;
-            self.lacks_rest = end == call_end && !takes_rest;
+            self.progress = match end == call_end {
+                false => Progress::Within,
+                true if takes_rest => Progress::Over,
+                true => Progress::LacksRest,
+            };
+        } else if self.progress == Progress::Over {
+            self.progress = Progress::Begun;
         }
+        let ends_call = self.progress == Progress::Over;
         if ends_call {
             self.rest = rest;
         }
@@ -358,7 +367,7 @@ impl SendBuffer {
     /// Whether what the application [writes](SendBuffer::write) next begins a call, but for the end of the one before.
     #[inline]
     pub fn begins_call(&self) -> bool {
-        !self.has_begun || self.lacks_rest
+        matches!(self.progress, Progress::Over | Progress::LacksRest)
     }
 
     /// Whether the application is to be asked what it [writes](SendBuffer::write).
@@ -370,9 +379,7 @@ impl SendBuffer {
     /// The application has nothing more to write. A part of a segment is left out.
     pub fn close(&mut self) {
         self.rest = 0;
-        self.has_begun = false;
-        self.in_call = false;
-        self.lacks_rest = false;
+        self.progress = Progress::Over;
         self.calls = (0, 0);
         self.writer = Writer::Content;
     }
