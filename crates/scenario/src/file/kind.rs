@@ -113,7 +113,7 @@ impl Shorthand for LossSpec {
                 "`loss` is {percent}% of all packets; write \"{number}%\" for {number} percent, \"100%\" for all of them"
             ));
         }
-        LossSpec::from_text(&number.to_string())
+        LossSpec::from_number(number as f64)
     }
 
     fn from_list(steps: Vec<(Time, Ratio)>) -> Result<LossSpec, String> {

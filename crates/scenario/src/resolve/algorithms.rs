@@ -264,6 +264,8 @@ impl Context<'_> {
     fn with_its_tables(&mut self, given: TransportConfig, own_at: &KeyPath) -> TransportConfig {
         let mut config = given.clone();
         let has_unread = config.forget_unread();
+        let is_of_tcp = config.protocol.reads_all_of_tcp();
+        let unread = (has_unread && !is_of_tcp).then(|| (given.to_json(), config.to_json()));
         for at in [&top("transport"), own_at] {
             for (table, profile) in Protocol::TABLES {
                 let at = at.key(table);
@@ -274,16 +276,12 @@ impl Context<'_> {
                     self.tables.push(ProtocolTable { at, span, profile, is_read });
                 }
             }
-            let is_read = config.protocol.reads_all_of_tcp();
-            if !is_read && !has_unread {
-                continue;
-            }
             let Some(Node { value: Value::Table(entries), .. }) = self.report.tree.get(at) else { continue };
-            let changes = |key: &str| is_read || given.to_json()[key] != config.to_json()[key];
+            let counts = |key: &str| is_of_tcp || unread.as_ref().is_some_and(|(given, kept)| given[key] != kept[key]);
             for key in entries.iter().map(|entry| entry.key.as_str()) {
-                if TransportConfig::OF_TCP.contains(&key) && changes(key) {
+                if TransportConfig::OF_TCP.contains(&key) && counts(key) {
                     let span = self.report.tree.key_span(&at.key(key));
-                    self.tables.push(ProtocolTable { at: at.key(key), span, profile: "tcp", is_read });
+                    self.tables.push(ProtocolTable { at: at.key(key), span, profile: "tcp", is_read: is_of_tcp });
                 }
             }
         }
