@@ -35,10 +35,9 @@ impl Sender {
             true => self.controller.min_tso_segs(&self.view, &self.control),
             false => self.smallest_burst,
         };
-        match self.tso_autosize() {
-            suggested if suggested >= least => suggested,
-            suggested => (self.view.gso_max_bytes / u32::from(self.stream.mss)).clamp(suggested.max(1), least),
-        }
+        let suggested = self.tso_autosize();
+        let (mss, most) = (u32::from(self.stream.mss), self.view.gso_max_bytes);
+        if suggested >= least || least.saturating_mul(mss) <= most { suggested.max(least) } else { (most / mss).max(1) }
     }
 
     /// Whether the burst is deferred, because the next ACK will make it larger (`tcp_tso_should_defer`). It comes from
