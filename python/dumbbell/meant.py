@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 
-def meant(word: str, known: Iterable[str] | Mapping[str, str], cutoff: float = 0.6) -> str:
+def meant(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Asks for the nearest known word, ``did you mean `WORD`?``; empty where none is near.
 
     Args:
         word: What was written.
-        known: What could have been written; of a mapping the value is what it is called.
+        known: What could have been written.
         cutoff: How alike the two must be, between 0 and 1.
     """
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
-    if not near:
-        return ""
-    return f"did you mean `{known[near[0]] if isinstance(known, Mapping) else near[0]}`?"
+    return f"did you mean `{near[0]}`?" if near else ""

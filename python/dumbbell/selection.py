@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dumbbell import arguments
 from dumbbell.fairness import jain
-from dumbbell.meant import meant
 from dumbbell.results import setting_name
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def _meant_metric(word: str, numbers: Sequence[str]) -> str:
     """Asks for the metric that ``word`` resembles, with or without its unit; empty where none does."""
     metrics = {metric: metric for metric in numbers if metric not in ("repeat", "seed")}
     metrics |= {metric.rsplit("_", 1)[0]: metric for metric in reversed(metrics) if "_" in metric}
-    asked = meant(word, metrics, cutoff=0.75)
-    return f"{asked} " if asked else ""
+    near = difflib.get_close_matches(word, list(metrics), n=1, cutoff=0.75)
+    return f"did you mean `{metrics[near[0]]}`? " if near else ""
 
 
 def axis_named(flows: pl.DataFrame, axes_: Sequence[str], name: str) -> str:
