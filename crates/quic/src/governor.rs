@@ -372,8 +372,8 @@ impl Governor {
         if self.hooks.packet_lost {
             let lost = LostPacket {
                 tx_in_flight: sent.at.tx_in_flight,
-                delivered: sent.at.delivered,
-                lost: sent.at.lost,
+                delivered: sent.at.delivered(&self.view),
+                lost: sent.at.lost(&self.view),
                 is_app_limited: sent.at.is_app_limited,
             };
             self.controller.packet_lost(&self.view, &mut self.control, &lost);

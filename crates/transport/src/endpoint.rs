@@ -240,4 +240,12 @@ pub trait Endpoint: Send {
 
     /// What it shows of itself.
     fn report(&self) -> Report<'_>;
+
+    /// A packet arrives soon: has the processor fetch what it needs of the end itself. Reads nothing of it.
+    #[inline]
+    fn prefetch(&self) {}
+
+    /// Has the processor fetch what such a packet needs and the end only points to.
+    #[inline]
+    fn prefetch_rest(&self) {}
 }

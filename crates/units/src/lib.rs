@@ -14,7 +14,7 @@ mod words;
 pub use bytes::{Bytes, as_bytes};
 pub use ecn::Ecn;
 pub use memory::claimed;
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_all};
 pub use quantity::ParseError;
 pub use rate::Rate;
 pub use ratio::Ratio;

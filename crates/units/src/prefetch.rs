@@ -9,3 +9,11 @@ pub fn prefetch<T>(place: &T) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
 }
+
+/// [`prefetch`] for each cache line of `places`.
+#[inline]
+pub fn prefetch_all<T>(places: &[T]) {
+    const LINE: usize = 64;
+    let each = const { if size_of::<T>() < LINE { LINE / size_of::<T>() } else { 1 } };
+    places.iter().step_by(each).for_each(prefetch);
+}

@@ -12,29 +12,28 @@ use dumbbell_cc_contract::{Control, RateSample, View};
 /// The packet that was acknowledged last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reference {
-    /// Packets sent until then, this one included.
-    total_sent: u64,
     /// When it was sent.
     sent_us: u64,
     /// When it was acknowledged.
     acked_us: u64,
-    /// Packets acknowledged until then, this one included.
-    acked: u64,
+    /// Packets sent until then, this one included (low bits).
+    total_sent: u32,
+    /// Packets acknowledged until then, this one included (low bits).
+    acked: u32,
 }
 
-/// What the sampler remembers of a packet from when it was sent.
+/// What the sampler remembers of a packet from when it was sent. There is one for each packet in flight, so it has only
+/// the low bits of counts, which tell how much they have grown since.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SentSnapshot {
     /// When it was sent, in microseconds.
     pub sent_us: u64,
-    /// Packets sent so far, this one included.
-    total_sent: u64,
     reference: Reference,
-    /// [`View::delivered`] when it was sent.
-    pub delivered: u64,
-    /// [`View::lost`] when it was sent.
-    pub lost: u64,
-    delivered_ce: u64,
+    /// Packets sent so far, this one included.
+    total_sent: u32,
+    delivered: u32,
+    lost: u32,
+    delivered_ce: u32,
     /// Packets in flight, this one included.
     pub tx_in_flight: u32,
     /// The sender was limited by the application.
@@ -43,10 +42,38 @@ pub struct SentSnapshot {
     pub is_retransmission: bool,
 }
 
+impl SentSnapshot {
+    /// [`View::delivered`] when it was sent, by that of now.
+    #[inline]
+    pub fn delivered(&self, now: &View) -> u64 {
+        now.delivered - u64::from(grown(now.delivered, self.delivered))
+    }
+
+    /// [`View::lost`] when it was sent, by that of now.
+    #[inline]
+    pub fn lost(&self, now: &View) -> u64 {
+        now.lost - u64::from(grown(now.lost, self.lost))
+    }
+}
+
+/// The low bits of a count.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are kept, as the name says")]
+fn low_bits(count: u64) -> u32 {
+    count as u32
+}
+
+/// How much a count has grown of which the low bits were `before`.
+#[inline]
+fn grown(now: u64, before: u32) -> u32 {
+    low_bits(now).wrapping_sub(before)
+}
+
 /// The sampler of a QUIC sender.
 #[derive(Clone, Debug, Default)]
 pub struct ChromiumSampler {
-    total_sent: u64,
+    /// Packets sent (low bits).
+    total_sent: u32,
     reference: Reference,
     /// Where ACK rates may begin, if overestimates are avoided.
     ack_points: Option<Box<AckPoints>>,
@@ -61,7 +88,8 @@ impl ChromiumSampler {
     /// Nothing is in flight. The packet that is sent at `now_us`, when `acked` packets have been acknowledged, is its
     /// own reference.
     pub fn restart(&mut self, now_us: u64, acked: u64) {
-        self.reference = Reference { total_sent: self.total_sent + 1, sent_us: now_us, acked_us: now_us, acked };
+        let total_sent = self.total_sent.wrapping_add(1);
+        self.reference = Reference { sent_us: now_us, acked_us: now_us, total_sent, acked: low_bits(acked) };
         if let Some(points) = &mut self.ack_points {
             points.restart(now_us, acked);
         }
@@ -70,15 +98,15 @@ impl ChromiumSampler {
     /// A packet is sent; `view` counts it as in flight already.
     #[inline]
     pub fn packet_sent(&mut self, view: &View, control: &Control, is_retransmission: bool) -> SentSnapshot {
-        self.total_sent += 1;
-        let Reference { total_sent, sent_us, acked_us, acked } = self.reference;
+        self.total_sent = self.total_sent.wrapping_add(1);
+        let Reference { sent_us, acked_us, total_sent, acked } = self.reference;
         SentSnapshot {
             sent_us: view.mstamp_us,
+            reference: Reference { sent_us, acked_us, total_sent, acked },
             total_sent: self.total_sent,
-            reference: Reference { total_sent, sent_us, acked_us, acked },
-            delivered: view.delivered,
-            lost: view.lost,
-            delivered_ce: view.delivered_ce,
+            delivered: low_bits(view.delivered),
+            lost: low_bits(view.lost),
+            delivered_ce: low_bits(view.delivered_ce),
             tx_in_flight: view.in_flight(),
             is_app_limited: control.app_limited != 0,
             is_retransmission,
@@ -88,17 +116,20 @@ impl ChromiumSampler {
     /// A packet is acknowledged; `view` counts it as delivered already. Improves the sample of this ACK.
     #[inline]
     pub fn packet_acked(&mut self, sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
-        let reference = AckPoint { at_us: sent.reference.acked_us, acked: sent.reference.acked };
         let begin = match &mut self.ack_points {
-            Some(points) => points.choose(sent.delivered).unwrap_or(reference),
-            None => reference,
+            Some(points) => points.choose(sent.delivered(view)),
+            None => None,
         };
-        improve(sample, view, sent, begin);
+        let (begin_us, acked) = match begin {
+            Some(AckPoint { at_us, acked }) => (at_us, low_bits(acked)),
+            None => (sent.reference.acked_us, sent.reference.acked),
+        };
+        improve(sample, view, sent, (begin_us, grown(view.delivered, acked)));
         self.reference = Reference {
-            total_sent: sent.total_sent,
             sent_us: sent.sent_us,
             acked_us: view.mstamp_us,
-            acked: view.delivered,
+            total_sent: sent.total_sent,
+            acked: low_bits(view.delivered),
         };
     }
 
@@ -111,15 +142,15 @@ impl ChromiumSampler {
     }
 }
 
-/// Replaces the sample of an ACK by that of one more packet, whose ACK rate begins at `begin`, if that is higher.
+/// Replaces the sample of an ACK by that of one more packet, if that is higher. Its ACK rate begins at an instant since
+/// which `acked_packets` have been acknowledged.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "differences of counts of packets, each of which has a u32 number")]
-fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot, begin: AckPoint) {
+fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot, (begin_us, acked_packets): (u64, u32)) {
     let reference = &sent.reference;
-    let sent_packets = sent.total_sent - reference.total_sent;
+    let sent_packets = u64::from(sent.total_sent.wrapping_sub(reference.total_sent));
     let send_us = sent.sent_us.saturating_sub(reference.sent_us);
-    let acked_packets = view.delivered - begin.acked;
-    let ack_us = view.mstamp_us.saturating_sub(begin.at_us);
+    let acked_packets = u64::from(acked_packets);
+    let ack_us = view.mstamp_us.saturating_sub(begin_us);
     if ack_us == 0 {
         return;
     }
@@ -130,15 +161,15 @@ fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot, begin: Ack
     if sample.interval_us > 0 && best_packets * interval_us >= packets * best_us {
         return;
     }
-    sample.delivered = packets as i32;
+    sample.delivered = low_bits(packets).cast_signed();
     sample.interval_us = interval_us.cast_signed();
-    sample.prior_delivered = sent.delivered;
+    sample.prior_delivered = sent.delivered(view);
     sample.prior_mstamp_us = reference.acked_us;
     sample.is_app_limited = sent.is_app_limited;
     sample.is_retrans = sent.is_retransmission;
     sample.tx_in_flight = sent.tx_in_flight;
-    sample.lost_since_sent = (view.lost - sent.lost) as i32;
-    sample.delivered_ce = (view.delivered_ce - sent.delivered_ce) as i32;
+    sample.lost_since_sent = grown(view.lost, sent.lost).cast_signed();
+    sample.delivered_ce = grown(view.delivered_ce, sent.delivered_ce).cast_signed();
 }
 
 #[cfg(test)]

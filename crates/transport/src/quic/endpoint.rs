@@ -21,11 +21,9 @@ pub fn endpoints(
 
 impl Endpoint for QuicSender {
     fn on_packet(&mut self, now: Time, packet: Arrival<'_>) -> News {
-        let mut ack = std::mem::take(&mut self.latest_ack);
-        if ack.decode(packet.payload).is_some() {
-            self.on_ack(now, &ack);
+        if let Some(ack) = AckFrame::decode(packet.payload) {
+            self.on_ack_frame(now, ack);
         }
-        self.latest_ack = ack;
         let rtt = u64::try_from(self.last_sample().rtt_us).ok().map(Duration::from_micros);
         News::of_answer(rtt, self.is_idle())
     }
@@ -74,6 +72,14 @@ impl Endpoint for QuicSender {
             ..Report::default()
         }
     }
+
+    fn prefetch(&self) {
+        QuicSender::prefetch(self);
+    }
+
+    fn prefetch_rest(&self) {
+        QuicSender::prefetch_rest(self);
+    }
 }
 
 impl Endpoint for QuicReceiver {
@@ -98,6 +104,14 @@ impl Endpoint for QuicReceiver {
 
     fn report(&self) -> Report<'_> {
         Report { received: Some(self.stats()), ..Report::default() }
+    }
+
+    fn prefetch(&self) {
+        QuicReceiver::prefetch(self);
+    }
+
+    fn prefetch_rest(&self) {
+        QuicReceiver::prefetch_rest(self);
     }
 }
 
@@ -190,7 +204,7 @@ fn encode_ack(bytes: &mut Vec<u8>, lowest_first: &[SackBlock], delay_us: u32, ec
     head[..8].copy_from_slice(&pair(delay_us, ect0));
     head[8..16].copy_from_slice(&pair(ect1, ce));
     if let [only] = lowest_first {
-        head[16..].copy_from_slice(&pair(only.start, only.end));
+        head[16..].copy_from_slice(&written(*only));
         return bytes.extend_from_slice(&head);
     }
     bytes.extend_from_slice(&head[..QuicAck::HEAD]);
@@ -198,7 +212,7 @@ fn encode_ack(bytes: &mut Vec<u8>, lowest_first: &[SackBlock], delay_us: u32, ec
     bytes.resize(begin + lowest_first.len() * QuicAck::RANGE, 0);
     let (places, _) = bytes[begin..].as_chunks_mut::<{ QuicAck::RANGE }>();
     for (place, range) in places.iter_mut().zip(lowest_first.iter().rev()) {
-        *place = pair(range.start, range.end);
+        *place = written(*range);
     }
 }
 
@@ -220,21 +234,46 @@ fn varint(value: u32) -> u16 {
 impl QuicAck {
     const HEAD: usize = 16;
     const RANGE: usize = 8;
+}
 
-    /// Takes over what was encoded; `None` for what is no ACK.
+/// A range of packet numbers as an ACK has it: [`pair`] of the first and of the one behind the last.
+pub(super) type WrittenRange = [u8; QuicAck::RANGE];
+
+/// An ACK, read where it lies: of many ranges most are as in the ACK before, which is told by their bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckFrame<'a> {
+    /// Ranges of packet numbers that have arrived, highest first.
+    pub ranges: &'a [WrittenRange],
+    /// See [`QuicAck::delay_us`].
+    pub delay_us: u32,
+    /// See [`QuicAck::ecn`].
+    pub ecn: EcnCounts,
+}
+
+impl AckFrame<'_> {
+    /// Reads what was encoded; `None` for what is no ACK.
     #[inline]
-    fn decode(&mut self, bytes: &[u8]) -> Option<()> {
+    fn decode(bytes: &[u8]) -> Option<AckFrame<'_>> {
         let (head, ranges) = bytes.split_first_chunk::<{ QuicAck::HEAD }>()?;
-        self.delay_us = u32_at(head, 0)?;
-        self.ecn = EcnCounts { ect0: u32_at(head, 4)?, ect1: u32_at(head, 8)?, ce: u32_at(head, 12)? };
-        self.ranges.clear();
-        let (ranges, _) = ranges.as_chunks::<{ QuicAck::RANGE }>();
-        self.ranges.extend(ranges.iter().map(|&bytes| {
-            let (start, end) = unpair(bytes);
-            SackBlock { start, end }
-        }));
-        Some(())
+        Some(AckFrame {
+            ranges: ranges.as_chunks().0,
+            delay_us: u32_at(head, 0)?,
+            ecn: EcnCounts { ect0: u32_at(head, 4)?, ect1: u32_at(head, 8)?, ce: u32_at(head, 12)? },
+        })
     }
+}
+
+/// A range as an ACK has it.
+#[inline]
+pub(super) fn written(range: SackBlock) -> WrittenRange {
+    pair(range.start, range.end)
+}
+
+/// The range that was [`written`].
+#[inline]
+pub(super) fn read(range: WrittenRange) -> SackBlock {
+    let (start, end) = unpair(range);
+    SackBlock { start, end }
 }
 
 /// The bytes of two integers.
@@ -286,15 +325,16 @@ mod tests {
             let ecn = EcnCounts { ect0, ect1, ce };
             payload.clear();
             encode_ack(&mut payload, &lowest_first, delay_us, ecn);
-            let mut ack = QuicAck { ranges: vec![SackBlock { start: 1, end: 2 }], ..QuicAck::default() };
-            prop_assert!(ack.decode(&payload).is_some());
-            prop_assert_eq!(ack, QuicAck { ranges: lowest_first.into_iter().rev().collect(), delay_us, ecn });
+            let ack = AckFrame::decode(&payload).unwrap();
+            let ranges: Vec<SackBlock> = ack.ranges.iter().map(|&range| read(range)).collect();
+            lowest_first.reverse();
+            prop_assert_eq!((ranges, ack.delay_us, ack.ecn), (lowest_first, delay_us, ecn));
         }
 
         #[test]
         fn bytes_that_are_no_packet_are_none(payload in prop::collection::vec(any::<u8>(), 0..16)) {
             prop_assert_eq!(QuicPacket::decode(Arrival { size: 100, ecn: Ecn::NotEct, payload: &payload }), None);
-            prop_assert_eq!(QuicAck::default().decode(&payload), None);
+            prop_assert_eq!(AckFrame::decode(&payload).map(|_| ()), None);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{AckFrequency, EcnCounts, QuicAck, QuicPacket};
 use crate::receiver::Reassembly;
 use crate::{ReceiverStats, SackBlock, TransportConfig};
-use dumbbell_units::{Duration, Ecn, Time};
+use dumbbell_units::{Duration, Ecn, Time, prefetch, prefetch_all};
 
 /// Where a packet number stands among those received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,10 @@ enum Place {
 }
 
 /// Receives packets and decides when to acknowledge them.
+///
+/// It begins with a cache line, so that what is [prefetched](prefetch) of it is what is needed.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct QuicReceiver {
     /// Ranges of packet numbers received, lowest first.
     ranges: Vec<SackBlock>,
@@ -129,6 +132,21 @@ impl QuicReceiver {
     #[inline]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
+    }
+
+    /// Has the processor fetch what a packet needs of it.
+    #[inline(always)]
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.ranges);
+        prefetch(&self.stats);
+        prefetch(&self.ack_at);
+        prefetch(&self.must_ack);
+    }
+
+    /// Has the processor fetch the ranges.
+    #[inline(always)]
+    pub(super) fn prefetch_rest(&self) {
+        prefetch_all(&self.ranges);
     }
 
     /// Counts the ECN bits of a packet; returns whether it is marked.

@@ -5,7 +5,7 @@
 
 use super::stream::Part;
 use dumbbell_recovery::rate::SentSnapshot;
-use dumbbell_units::claimed;
+use dumbbell_units::{claimed, prefetch};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -21,14 +21,25 @@ pub(super) enum Fate {
     Lost,
 }
 
-/// A packet that was sent.
+/// A packet that was sent. It fills a cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub(super) struct Sent {
-    /// The part of the stream that it carries.
-    pub part: Part,
-    pub fate: Fate,
     /// The connection when it was sent.
     pub at: SentSnapshot,
+    /// The part of the stream that it carries: its place among the parts, and its bytes.
+    pub seq: u32,
+    pub len: u16,
+    pub fate: Fate,
+}
+
+const _: () = assert!(size_of::<Sent>() == 64, "a packet in flight fills a cache line");
+
+impl Sent {
+    /// The part of the stream that it carries.
+    pub fn part(&self) -> Part {
+        Part { seq: self.seq, len: self.len }
+    }
 }
 
 /// A packet that was declared lost.
@@ -77,6 +88,23 @@ impl SentPackets {
         self.largest_acked
     }
 
+    /// Has the processor fetch what it has besides the packets.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch(&self.places);
+        prefetch(&self.first_lost_at_us);
+    }
+
+    /// Has the processor fetch the first packet in flight and the place of the next.
+    #[inline(always)]
+    pub fn prefetch_places(&self) {
+        if let Some(mask) = self.places.len().checked_sub(1) {
+            for number in [self.first, self.next] {
+                prefetch(&self.places[number as usize & mask]);
+            }
+        }
+    }
+
     /// Where a number lies in the ring; there must be a place.
     #[inline]
     fn place(&self, number: u32) -> usize {
@@ -103,12 +131,12 @@ impl SentPackets {
 
     /// A packet is sent with [`SentPackets::next_number`].
     #[inline]
-    pub fn push(&mut self, part: Part, at: SentSnapshot) {
+    pub fn push(&mut self, Part { seq, len }: Part, at: SentSnapshot) {
         if self.len() == self.places.len() {
             self.grow();
         }
         let place = self.place(self.next);
-        self.places[place] = Sent { part, fate: Fate::InFlight, at };
+        self.places[place] = Sent { at, seq, len, fate: Fate::InFlight };
         self.next += 1;
     }
 
@@ -238,7 +266,7 @@ mod tests {
         for end in [6, 20] {
             let begin = packets.next_number();
             send(&mut packets, begin..end);
-            let found: Vec<(u32, u32)> = packets.in_flight().map(|(number, sent)| (number, sent.part.seq)).collect();
+            let found: Vec<(u32, u32)> = packets.in_flight().map(|(number, sent)| (number, sent.seq)).collect();
             assert_eq!(found, (3..end).map(|number| (number, number)).collect::<Vec<_>>());
             assert!(packets.get(2).is_none() && packets.get(end).is_none());
         }
@@ -268,7 +296,7 @@ mod tests {
         packets.forget_settled();
         assert!(packets.may_have_lost(4) && !packets.may_have_lost(5));
         assert!(packets.take_lost(5..9).is_none());
-        assert_eq!(packets.take_lost(2..6).map(|lost| (lost.number, lost.sent.part.seq)), Some((2, 2)));
+        assert_eq!(packets.take_lost(2..6).map(|lost| (lost.number, lost.sent.seq)), Some((2, 2)));
         assert_eq!(packets.take_lost(2..6).map(|lost| lost.number), Some(4));
         assert!(packets.take_lost(2..6).is_none());
         packets.forget_lost(10);

@@ -1,12 +1,13 @@
 //! An ACK arrives (RFC 9002, appendix A.7).
 
+use super::super::endpoint::{AckFrame, WrittenRange, read, written};
 use super::super::sent_packets::Fate;
 use super::super::{QuicAck, QuicPacket};
 use super::QuicSender;
 use crate::SackBlock;
 use dumbbell_cc_contract::{AckFlags, CaState, Event, RateSample};
 use dumbbell_recovery::rate::end_app_limited;
-use dumbbell_units::{Time, claimed};
+use dumbbell_units::{Time, claimed, prefetch_all};
 
 /// The connection before the ACK.
 #[derive(Clone, Copy, Debug)]
@@ -17,33 +18,50 @@ struct Prior {
 
 /// The ranges of the ACK before, highest first, of which everything is known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told(Vec<SackBlock>);
+pub(super) struct Told(Vec<WrittenRange>);
 
 impl Told {
     /// Bytes of memory [claimed].
     pub fn memory(&self) -> u64 {
-        claimed::<SackBlock>(self.0.len(), self.0.capacity())
+        claimed::<WrittenRange>(self.0.len(), self.0.capacity())
+    }
+
+    /// Has the processor fetch the ranges.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch_all(&self.0);
     }
 
     /// The packets by which an ACK has more than this one, if all it does is to continue the highest range.
     #[inline]
-    fn continued_by(&self, ranges: &[SackBlock]) -> Option<SackBlock> {
+    fn continued_by(&self, ranges: &[WrittenRange]) -> Option<SackBlock> {
         let ([told, below @ ..], [told_now, below_now @ ..]) = (&self.0[..], ranges) else { return None };
+        let (told, told_now) = (read(*told), read(*told_now));
         // The lowest range tells it at once where a late packet has filled a gap.
-        let is_continued = told.start == told_now.start && below.last() == below_now.last() && below == below_now;
+        let is_continued = told.start == told_now.start
+            && below.last() == below_now.last()
+            && below.as_flattened() == below_now.as_flattened();
         is_continued.then_some(SackBlock { start: told.end, end: told_now.end })
     }
 
+    /// The highest range now ends there.
+    #[inline]
+    fn continue_to(&mut self, end: u32) {
+        if let Some(told) = self.0.first_mut() {
+            *told = written(SackBlock { end, ..read(*told) });
+        }
+    }
+
     /// Calls `on_new` with the parts of `ranges` that this has not, highest range first.
-    fn for_each_new(&self, ranges: &[SackBlock], mut on_new: impl FnMut(SackBlock)) {
+    fn for_each_new(&self, ranges: &[WrittenRange], mut on_new: impl FnMut(SackBlock)) {
         // Of many ranges most are as before, from the highest down and from the lowest up.
         let (known, ranges) = (&self.0[..], ranges);
         let above = known.iter().zip(ranges).take_while(|(known, range)| known == range).count();
         let (known, ranges) = (&known[above..], &ranges[above..]);
         let pairs_below = known.iter().rev().zip(ranges.iter().rev());
         let below = pairs_below.take_while(|(known, range)| known == range).count();
-        let mut known = known[..known.len() - below].iter().copied().peekable();
-        for range in &ranges[..ranges.len() - below] {
+        let mut known = known[..known.len() - below].iter().map(|&range| read(range)).peekable();
+        for range in ranges[..ranges.len() - below].iter().map(|&range| read(range)) {
             while known.next_if(|told| told.start >= range.end).is_some() {}
             let mut end = range.end;
             while let Some(told) = known.peek().copied().filter(|told| told.end > range.start) {
@@ -74,11 +92,17 @@ fn growth(now: u64, before: u64) -> u32 {
 impl QuicSender {
     /// An ACK arrives. The packets that it allows to be sent come from [`QuicSender::poll_transmit`].
     pub fn on_ack(&mut self, now: Time, ack: &QuicAck) {
+        let ranges: Vec<WrittenRange> = ack.ranges.iter().map(|&range| written(range)).collect();
+        self.on_ack_frame(now, AckFrame { ranges: &ranges, delay_us: ack.delay_us, ecn: ack.ecn });
+    }
+
+    /// [`on_ack`](Self::on_ack) for an ACK as it was written.
+    pub(in crate::quic) fn on_ack_frame(&mut self, now: Time, ack: AckFrame<'_>) {
         self.refresh_clock(now);
         let prior = Prior { in_flight: self.view.in_flight(), delivered: self.view.delivered };
         self.sample = RateSample { prior_in_flight: prior.in_flight, ..RateSample::invalid() };
 
-        let Some(largest) = ack.ranges.first().map(|range| range.end - 1) else { return };
+        let Some(largest) = ack.ranges.first().map(|&range| read(range).end - 1) else { return };
         if largest >= self.sent.next_number() {
             return;
         }
@@ -90,7 +114,7 @@ impl QuicSender {
         if delivered > 0 {
             self.timers.note_progress();
         }
-        let marks = self.ecn.on_ack(ack, largest, delivered);
+        let marks = self.ecn.on_ack(ack.ecn, largest, delivered);
         self.view.delivered_ce += u64::from(marks);
         self.sample.is_ece = marks > 0;
 
@@ -121,13 +145,11 @@ impl QuicSender {
 
     /// Acknowledges the packets of an ACK and takes its RTT sample. Returns how many of them were sent after recovery
     /// began.
-    fn acknowledge_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
+    fn acknowledge_ranges(&mut self, ack: AckFrame<'_>, largest: u32) -> u32 {
         let newest = self.sent.get(largest).filter(|sent| sent.fate == Fate::InFlight).map(|sent| sent.at.sent_us);
-        let grew_by = match self.told.continued_by(&ack.ranges) {
+        let grew_by = match self.told.continued_by(ack.ranges) {
             Some(more) => {
-                if let Some(told) = self.told.0.first_mut() {
-                    told.end = more.end;
-                }
+                self.told.continue_to(more.end);
                 self.acknowledge_range(&more)
             }
             None => self.acknowledge_new_ranges(ack, largest),
@@ -143,12 +165,13 @@ impl QuicSender {
 
     /// Acknowledges what the ACK before did not; returns how many of these packets were sent after recovery began.
     #[inline(never)]
-    fn acknowledge_new_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
+    fn acknowledge_new_ranges(&mut self, ack: AckFrame<'_>, largest: u32) -> u32 {
         let mut grew_by = 0;
         let told = std::mem::take(&mut self.told);
-        told.for_each_new(&ack.ranges, |range| grew_by += self.acknowledge_range(&range));
+        told.for_each_new(ack.ranges, |range| grew_by += self.acknowledge_range(&range));
         self.told = told;
-        self.told.0.clone_from(&ack.ranges);
+        self.told.0.clear();
+        self.told.0.extend_from_slice(ack.ranges);
         if ack.ranges.len() > 1 {
             self.tell_what_is_known(largest);
         }
@@ -171,7 +194,7 @@ impl QuicSender {
             let Some(sent) = self.sent.get_mut(number).filter(|sent| sent.fate == Fate::InFlight) else { continue };
             sent.fate = Fate::Acked;
             packets += 1;
-            bytes += QuicPacket::bytes(sent.part.len);
+            bytes += QuicPacket::bytes(sent.len);
             self.view.delivered += 1;
             self.rate.packet_acked(&mut self.sample, &self.view, &sent.at);
             grew_by += u32::from(number >= self.recovery_end);
@@ -195,7 +218,7 @@ impl QuicSender {
             self.view.delivered += 1;
             self.view.delivered_mstamp_us = self.view.mstamp_us;
             self.rate.packet_acked(&mut self.sample, &self.view, &lost.sent.at);
-            self.stream.arrived(lost.sent.part.seq);
+            self.stream.arrived(lost.sent.seq);
             let was_last = lost.was_told && self.spurious.acked(lost.number);
             self.undoes |= was_last && self.config.undo;
         }
@@ -215,7 +238,7 @@ impl QuicSender {
     }
 
     /// The calls of the controller before loss detection.
-    fn tell_controller(&mut self, ack: &QuicAck, delivered: u32) {
+    fn tell_controller(&mut self, ack: AckFrame<'_>, delivered: u32) {
         if self.hooks.pkts_acked && delivered > 0 {
             let in_flight = self.sample.delivered_since_sent(self.view.delivered);
             self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, in_flight);
@@ -278,7 +301,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// Ranges of the numbers, highest first.
-    fn ranges(numbers: &BTreeSet<u32>) -> Vec<SackBlock> {
+    fn ranges(numbers: &BTreeSet<u32>) -> Vec<WrittenRange> {
         let mut found: Vec<SackBlock> = Vec::new();
         for &number in numbers.iter().rev() {
             match found.last_mut() {
@@ -286,7 +309,7 @@ mod tests {
                 _ => found.push(SackBlock { start: number, end: number + 1 }),
             }
         }
-        found
+        found.into_iter().map(written).collect()
     }
 
     proptest! {

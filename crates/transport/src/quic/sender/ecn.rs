@@ -1,6 +1,6 @@
 //! Congestion marks: how many an ACK tells of, and whether the path carries ECN bits at all (RFC 9000, section 13.4.2).
 
-use super::super::{EcnCounts, QuicAck};
+use super::super::EcnCounts;
 use dumbbell_units::Ecn;
 
 /// Validation of the counts that come back. Packets are ECN-capable until it fails.
@@ -33,12 +33,12 @@ impl EcnValidation {
     /// `largest`. Returns how many marks it adds. Counts that cannot be true end the use of ECN; an ACK that was
     /// overtaken is not looked at.
     #[inline]
-    pub fn on_ack(&mut self, ack: &QuicAck, largest: u32, packets: u32) -> u32 {
+    pub fn on_ack(&mut self, counts: EcnCounts, largest: u32, packets: u32) -> u32 {
         if self.codepoint == Ecn::NotEct || self.largest.is_some_and(|before| largest <= before) {
             return 0;
         }
         self.largest = Some(largest);
-        self.validate(ack.ecn, packets)
+        self.validate(counts, packets)
     }
 
     fn validate(&mut self, counts: EcnCounts, packets: u32) -> u32 {
@@ -67,7 +67,6 @@ impl EcnValidation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SackBlock;
 
     fn sent(codepoint: Ecn, packets: u32) -> EcnValidation {
         let mut ecn = EcnValidation::new(codepoint);
@@ -77,36 +76,35 @@ mod tests {
         ecn
     }
 
-    fn ack(ect0: u32, ect1: u32, ce: u32) -> QuicAck {
-        let ranges = vec![SackBlock::default()];
-        QuicAck { ranges, delay_us: 0, ecn: EcnCounts { ect0, ect1, ce } }
+    fn counts(ect0: u32, ect1: u32, ce: u32) -> EcnCounts {
+        EcnCounts { ect0, ect1, ce }
     }
 
     #[test]
     fn marks_are_the_growth_of_their_count() {
         let mut ecn = sent(Ecn::Ect0, 20);
-        assert_eq!(ecn.on_ack(&ack(3, 0, 1), 3, 4), 1);
-        assert_eq!(ecn.on_ack(&ack(4, 0, 5), 8, 5), 4);
-        assert_eq!(ecn.on_ack(&ack(3, 0, 4), 6, 0), 0, "an ACK that was overtaken");
+        assert_eq!(ecn.on_ack(counts(3, 0, 1), 3, 4), 1);
+        assert_eq!(ecn.on_ack(counts(4, 0, 5), 8, 5), 4);
+        assert_eq!(ecn.on_ack(counts(3, 0, 4), 6, 0), 0, "an ACK that was overtaken");
         assert_eq!(ecn.on_sent(), Ecn::Ect0);
     }
 
     #[test]
     fn counts_that_cannot_be_true_end_the_use_of_ecn() {
         // Erased, changed to the other codepoint, more than was sent, falling.
-        for (codepoint, counts) in [
-            (Ecn::Ect0, ack(2, 0, 1)),
-            (Ecn::Ect0, ack(0, 4, 0)),
-            (Ecn::Ect1, ack(2, 0, 2)),
-            (Ecn::Ect1, ack(0, 20, 1)),
+        for (codepoint, told) in [
+            (Ecn::Ect0, counts(2, 0, 1)),
+            (Ecn::Ect0, counts(0, 4, 0)),
+            (Ecn::Ect1, counts(2, 0, 2)),
+            (Ecn::Ect1, counts(0, 20, 1)),
         ] {
             let mut ecn = sent(codepoint, 20);
-            assert_eq!(ecn.on_ack(&counts, 3, 4), 0);
-            assert_eq!(ecn.on_sent(), Ecn::NotEct, "{counts:?}");
+            assert_eq!(ecn.on_ack(told, 3, 4), 0);
+            assert_eq!(ecn.on_sent(), Ecn::NotEct, "{told:?}");
         }
         let mut ecn = sent(Ecn::Ect1, 20);
-        assert_eq!(ecn.on_ack(&ack(0, 2, 2), 3, 4), 2);
-        assert_eq!(ecn.on_ack(&ack(0, 5, 1), 6, 3), 0);
+        assert_eq!(ecn.on_ack(counts(0, 2, 2), 3, 4), 2);
+        assert_eq!(ecn.on_ack(counts(0, 5, 1), 6, 3), 0);
         assert_eq!(ecn.on_sent(), Ecn::NotEct);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::QuicPacket;
 use super::super::clock::rounded_up;
-use super::super::sent_packets::{Fate, Sent};
+use super::super::sent_packets::Fate;
 use super::{Before, QuicSender};
 use dumbbell_cc_contract::{CaState, Event, LostPacket};
 use dumbbell_recovery::rfc9002::{LossThreshold, PersistentCongestion, Verdict};
@@ -87,7 +87,8 @@ impl QuicSender {
 
     /// Declares packet `number` lost; its data is to be sent again.
     pub(super) fn lose(&mut self, number: u32, tell_controller: bool) {
-        let Some(Sent { part, at, .. }) = self.sent.lose(number, self.view.mstamp_us, tell_controller) else { return };
+        let Some(sent) = self.sent.lose(number, self.view.mstamp_us, tell_controller) else { return };
+        let (part, at) = (sent.part(), sent.at);
         self.view.packets_out -= 1;
         self.bytes_in_flight -= QuicPacket::bytes(part.len);
         self.view.lost += 1;
@@ -95,8 +96,8 @@ impl QuicSender {
         if tell_controller && self.hooks.packet_lost {
             let lost = LostPacket {
                 tx_in_flight: at.tx_in_flight,
-                delivered: at.delivered,
-                lost: at.lost,
+                delivered: at.delivered(&self.view),
+                lost: at.lost(&self.view),
                 is_app_limited: at.is_app_limited,
             };
             self.controller.packet_lost(&self.view, &mut self.control, &lost);

@@ -12,7 +12,7 @@ mod timers;
 use super::clock::rounded_down;
 use super::sent_packets::SentPackets;
 use super::stream::Stream;
-use super::{QuicAck, QuicConfig, QuicPacket};
+use super::{QuicConfig, QuicPacket};
 use crate::{Pacing, SenderStats, Steer, TransportConfig};
 use ack::Told;
 use dumbbell_cc_contract::{CaState, Control, Controller, EcnMode, Hooks, Needs, RateSample, View};
@@ -20,7 +20,7 @@ use dumbbell_recovery::careful_resume::CarefulResume;
 use dumbbell_recovery::jiffies::Jiffies;
 use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
 use dumbbell_recovery::rfc9002::{BurstPacer, ProportionalReduction, RttEstimator, SpuriousLosses, pacing_rate};
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Time, prefetch};
 use ecn::EcnValidation;
 use std::sync::Arc;
 use timers::Timers;
@@ -29,6 +29,9 @@ use timers::Timers;
 const PACING_CA_RATIO: u32 = 125;
 
 /// A sender over QUIC-like packets; the same calls as [`Sender`](crate::Sender).
+///
+/// It begins with a cache line, so that what is [prefetched](prefetch) of it is what is needed.
+#[repr(align(64))]
 pub struct QuicSender {
     config: Arc<TransportConfig>,
     view: View,
@@ -41,8 +44,6 @@ pub struct QuicSender {
 
     sent: SentPackets,
     told: Told,
-    /// The ACK that is being read; its room is kept for the next one.
-    pub(super) latest_ack: QuicAck,
     /// What the next packet tells the receiver, and when it may hear so again.
     known_up_to: Option<u32>,
     tells_at_us: u64,
@@ -115,7 +116,6 @@ impl QuicSender {
             established: false,
             sent: SentPackets::default(),
             told: Told::default(),
-            latest_ack: QuicAck::default(),
             known_up_to: None,
             tells_at_us: 0,
             stream: Stream::new(mss, &quic.packet_sizes),
@@ -232,6 +232,34 @@ impl QuicSender {
     /// Bytes of memory that packets in flight and data to send again [claim](dumbbell_units::claimed).
     pub fn memory(&self) -> u64 {
         self.sent.memory() + self.stream.memory() + self.told.memory()
+    }
+
+    /// Has the processor fetch what an ACK needs: one field of each cache line.
+    #[inline(always)]
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.rtt);
+        self.sent.prefetch();
+        prefetch(&self.told);
+        prefetch(&self.stream);
+        prefetch(&self.control);
+        prefetch(&self.resume);
+        prefetch(&self.pacer);
+        prefetch(&self.view);
+        prefetch(&self.view.delivered);
+        prefetch(&self.view.packets_out);
+        prefetch(&self.config);
+        prefetch(&self.rate);
+        prefetch(&self.timers);
+        prefetch(&self.clock);
+        prefetch(&self.stats);
+        prefetch(&self.ecn);
+    }
+
+    /// Has the processor fetch what an ACK needs and the sender only points to; reads the sender.
+    #[inline(always)]
+    pub(super) fn prefetch_rest(&self) {
+        self.sent.prefetch_places();
+        self.told.prefetch();
     }
 
     /// Moves the clock of the connection to `now`, rounded to its resolution.

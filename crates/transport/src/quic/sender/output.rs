@@ -96,7 +96,7 @@ impl QuicSender {
     }
 
     fn oldest_in_flight(&self) -> Option<(Part, bool)> {
-        self.sent.in_flight().next().map(|(_, sent)| (sent.part, true))
+        self.sent.in_flight().next().map(|(_, sent)| (sent.part(), true))
     }
 
     /// How often the receiver is to acknowledge, at the present rate and RTT.
