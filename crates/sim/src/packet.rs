@@ -10,7 +10,7 @@ use dumbbell_path::{Class, Ecn, PureAck};
 use dumbbell_transport::{
     Ack, AdvertisedWindow, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment, Timestamp,
 };
-use dumbbell_units::{Time, claimed, prefetch};
+use dumbbell_units::{Time, claimed, prefetch, prefetch_all};
 use std::num::NonZeroU32;
 
 /// A packet of some flow, on some hop of its route.
@@ -473,6 +473,20 @@ impl Payloads {
         &self.entries[handle.index()]
     }
 
+    /// Has the processor fetch where the payload of a datagram is.
+    #[inline(always)]
+    pub fn prefetch(&self, handle: Handle) {
+        self.entries.get(handle.index()).into_iter().for_each(prefetch);
+    }
+
+    /// Has the processor fetch the payload itself.
+    #[inline(always)]
+    pub fn prefetch_bytes(&self, handle: Handle) {
+        if let Some(payload) = self.entries.get(handle.index()) {
+            prefetch_all(payload);
+        }
+    }
+
     /// A second payload like that of `handle`, for the copy of a datagram.
     pub fn copy(&mut self, handle: Handle) -> Handle {
         let payload = self.get(handle).to_vec();
@@ -484,6 +498,11 @@ impl Payloads {
     #[inline]
     pub fn forget(&mut self, handle: Handle) {
         self.free.push(handle);
+    }
+
+    /// How many payloads have to be looked at to say what memory they have.
+    pub fn count(&self) -> u64 {
+        self.entries.len() as u64
     }
 
     /// Bytes of memory [claimed](claimed).

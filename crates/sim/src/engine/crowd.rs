@@ -3,17 +3,21 @@
 //! Nearly every run of packets belongs to another flow than the one before, and its flow has to come from memory. What
 //! comes out of a link next is known in advance, so its flows are fetched while others are handled, in three steps,
 //! each of which reads only what the one before has fetched: which endpoints the flow has, the endpoint that the
-//! packets go to, and what that refers to. The packets themselves lie one behind the other, which a processor notices.
+//! packets go to, and what that and the packets refer to. The packets themselves lie one behind the other, which a
+//! processor notices.
 
 use super::Engine;
 use super::turns::Events;
 use crate::agenda::Due;
 use crate::endpoints::Endpoints;
-use crate::packet::{Kind, Packet};
+use crate::flow::Flow;
+use crate::packet::{Kind, Packet, Payloads};
 use dumbbell_units::prefetch;
 
 /// So many flows have no room in a core's own cache.
 const FEWEST_FLOWS: usize = 2_000;
+/// So many flows of datagrams have none: QUIC keeps more of each packet, and an ACK has ranges that three others keep.
+const FEWEST_FLOWS_OF_DATAGRAMS: usize = 300;
 /// How many runs of a link come out between each of these steps and the turn of the endpoint.
 const STEPS: [usize; 3] = [5, 3, 2];
 
@@ -77,7 +81,8 @@ impl Fetched {
 impl Engine<'_> {
     /// Whether there are so many flows that it pays to fetch them ahead.
     pub(super) fn is_crowd(&self) -> bool {
-        self.flows.len() >= FEWEST_FLOWS
+        let datagrams = || self.flows.iter().filter(|flow| matches!(flow.ends, Endpoints::Other(_))).count();
+        self.flows.len() >= FEWEST_FLOWS || datagrams() >= FEWEST_FLOWS_OF_DATAGRAMS
     }
 
     /// Fetches what the next packets of a medium need.
@@ -87,19 +92,20 @@ impl Engine<'_> {
             prefetch(&flow.ends);
         }
         if let Some(packet) = endpoint {
-            self.fetch(packet);
+            self.fetch(packet, rest);
         }
         if let Some(packet) = rest {
             self.fetch_rest(packet);
         }
     }
 
-    /// Fetches the endpoint that a packet goes to.
+    /// Fetches the endpoint that a packet goes to. Where that takes datagrams, so mostly does that of the packet
+    /// whose `rest` is to be fetched, which is asked here alone: runs of TCP take no instruction for it.
     #[inline(always)]
-    fn fetch(&self, packet: &Packet) {
+    fn fetch(&self, packet: &Packet, rest: Option<&Packet>) {
         let index = packet.flow as usize;
         let Some(flow) = self.flows.get(index) else { return };
-        let Endpoints::Tcp { sender, receiver } = &flow.ends else { return };
+        let Endpoints::Tcp { sender, receiver } = &flow.ends else { return self.fetch_end(packet, flow, rest) };
         match packet.kind {
             Kind::Ack => {
                 sender.prefetch();
@@ -127,6 +133,51 @@ impl Engine<'_> {
         {
             sender.prefetch_rest();
         }
+    }
+
+    /// [`fetch`](Self::fetch) for a datagram.
+    #[inline(never)]
+    fn fetch_end(&self, packet: &Packet, flow: &Flow, rest: Option<&Packet>) {
+        let Endpoints::Other(ends) = &flow.ends else { return };
+        let index = packet.flow as usize;
+        if packet.kind == Kind::Reply {
+            ends.near.prefetch();
+            prefetch(&flow.traffic);
+            prefetch(&flow.rtt);
+            prefetch(&flow.data);
+        } else {
+            ends.far.prefetch();
+            prefetch(&flow.one_way_delays);
+            prefetch(&flow.datagrams);
+        }
+        if let Some(payload) = packet.attachment() {
+            self.payloads_of_kind(packet.kind).prefetch(payload);
+        }
+        prefetch(self.routes.of(index));
+        self.flow_agenda.prefetch(index);
+        if let Some(packet) = rest {
+            self.fetch_rest_of_end(packet);
+        }
+    }
+
+    /// [`fetch_rest`](Self::fetch_rest) for a datagram: the payload, and what its end refers to.
+    #[inline]
+    fn fetch_rest_of_end(&self, packet: &Packet) {
+        let Some(Flow { ends: Endpoints::Other(ends), .. }) = self.flows.get(packet.flow as usize) else { return };
+        if packet.kind == Kind::Reply {
+            ends.near.prefetch_rest();
+        } else {
+            ends.far.prefetch_rest();
+        }
+        if let Some(payload) = packet.attachment() {
+            self.payloads_of_kind(packet.kind).prefetch_bytes(payload);
+        }
+    }
+
+    /// Where the payloads are of datagrams of a kind.
+    #[inline]
+    fn payloads_of_kind(&self, kind: Kind) -> &Payloads {
+        if kind == Kind::Reply { &self.replies } else { &self.payloads }
     }
 }
 

@@ -9,7 +9,7 @@ use dumbbell_path::{Media, Medium};
 use std::sync::atomic::Ordering;
 
 /// Memory is added up after so many turns, or so many for each medium and each flow that is there from the beginning,
-/// where that is more.
+/// or one for each payload of a datagram, whichever is most.
 const TURNS_PER_MEASUREMENT: u64 = 1 << 14;
 const TURNS_PER_MEASUREMENT_OF_EACH: u64 = 32;
 /// Packets that are handled at the same instant between two checks whether the run has to stop.
@@ -94,7 +94,8 @@ impl Engine<'_> {
     /// Adds up what can grow; the run fails when that is more than it may take.
     #[cold]
     pub(super) fn measure_memory(&mut self) {
-        self.memory.until_measured = self.memory.turns_per_measurement;
+        let payloads = self.payloads.count() + self.replies.count();
+        self.memory.until_measured = self.memory.turns_per_measurement.max(payloads);
         if let Err(fault) = self.check_faults() {
             self.failure.get_or_insert(fault);
         }
