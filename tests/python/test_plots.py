@@ -685,13 +685,37 @@ def test_the_rate_of_a_trace_is_that_of_its_opportunities_and_0_after_its_only_t
 
 def test_bins_are_averaged_down_and_those_that_are_over_left_out() -> None:
     values = np.arange(10.0)
-    assert numbers(timeseries._averaged(values, 5)) == [0.5, 2.5, 4.5, 6.5, 8.5]
-    assert numbers(timeseries._averaged(values, 3)) == [1, 4, 7]
-    assert numbers(timeseries._averaged(values, 20)) == numbers(values)
-    assert timeseries._averaged(np.array([values, values + 1]), 5).tolist() == [
+    t = 0.1 * (values + 1)
+
+    def averaged(of: Any, points: int) -> Any:
+        return timeseries._averaged(of, t, timeseries._bin([t], points))
+
+    assert numbers(averaged(values, 5)) == [0.5, 2.5, 4.5, 6.5, 8.5]
+    assert numbers(averaged(values, 3)) == [1, 4, 7]
+    assert numbers(averaged(values, 20)) == numbers(values)
+    assert averaged(np.array([values, values + 1]), 5).tolist() == [
         [0.5, 2.5, 4.5, 6.5, 8.5],
         [1.5, 3.5, 5.5, 7.5, 9.5],
     ]
+
+
+def test_rates_of_flows_that_last_differently_long_are_means_over_bins_of_one_length() -> None:
+    flows = [{"cc": "cubic"}, {"cc": "bbr", "start": "3s", "stop": "4s"}, {"cc": "reno", "start": "4.9s"}]
+    result = db.run({"duration": "25s", "path": {"rate": "5mbit", "rtt": "20ms"}, "flows": flows})
+    drawn = [np.asarray(line.get_xdata(), dtype=float) for line in result.plot.overview().axes[0].get_lines()[:3]]
+    for t in drawn:
+        # Ten samples of 20 ms; a hundred and twentieth of the run is a little more.
+        assert np.diff(t) == pytest.approx(0.2, rel=1e-6)
+    assert [len(t) for t in drawn] == [124, pytest.approx(5, abs=1), pytest.approx(100, abs=1)]
+
+
+def test_a_line_that_is_shorter_than_a_bin_is_a_point() -> None:
+    long, short = np.arange(1.0, 41), np.arange(1.0, 4)
+    span = timeseries._bin([short, long, np.empty(0)], 4)
+    assert span == 10
+    assert numbers(timeseries._averaged(short, short, span)) == [2]
+    assert timeseries._averaged(np.empty(0), np.empty(0), span).size == 0
+    assert timeseries._bin([np.empty(0), np.ones(1)], 4) == 0
 
 
 def test_a_line_has_its_points_up_to_the_most_and_then_the_range_of_each_few() -> None:
