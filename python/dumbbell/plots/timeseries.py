@@ -150,8 +150,7 @@ def _rows_of_band(lines: Sequence[_Line]) -> list[tuple[str, pl.DataFrame]]:
 
 def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
     """One column of ``series`` over time, a line a flow."""
-    _check_column(result, column)
-    lines = _lines([result], [""], [column])
+    lines = _numbers(result, column)
     with one_panel(ax, 7.2, 3.4) as (figure, axes):
         offered = _draw_capacity(axes, result) if column == "received_mbps" else []
         _draw(axes, lines, column)
@@ -165,8 +164,7 @@ def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
 
 def shares(result: Result, column: str = "received_mbps", ax: Axes | None = None) -> Picture:
     """What each flow has of the whole, stacked over time; of flows with one label the sum."""
-    _check_column(result, column)
-    lines = _lines([result], [""], [column])
+    lines = _numbers(result, column)
     grid = np.unique(np.concatenate([line.samples["t_s"].to_numpy() for line in lines]))
     stacked: dict[str, Any] = {}
     for line in lines:
@@ -226,13 +224,31 @@ def _ranges(t: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.repeat(t[starts], 2), both.ravel()
 
 
-def _check_column(result: Result, column: str) -> None:
-    """Refuses a column that there is not, with those that a person may have meant first."""
-    columns = result.series.columns
-    if column not in columns:
-        near = difflib.get_close_matches(column, columns, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        raise ValueError(f"no column {column!r} in series{meant}\n  help: there are {', '.join(columns)}")
+def check_column(result: Result, column: str) -> None:
+    """Refuses a column that is none of numbers, with those that a person may have meant first.
+
+    Raises:
+        ValueError: There is no such column, or it holds words.
+    """
+    schema = result.series.lazy().collect_schema()
+    numbers = [name for name, kind in schema.items() if kind.is_numeric() and name not in ("t_s", "flow")]
+    if column not in numbers:
+        near = difflib.get_close_matches(column, numbers, n=1)
+        meant = f"; did you mean {near[0]}?" if near and column not in schema else ""
+        raise ValueError(f"no column {column!r} of numbers in series{meant}\n  help: there are {', '.join(numbers)}")
+
+
+def _numbers(result: Result, column: str) -> list[_Line]:
+    """A line a flow, of a column of numbers.
+
+    Raises:
+        ValueError: There is no such column, or nothing in it.
+    """
+    check_column(result, column)
+    lines = _lines([result], [""], [column])
+    if all(line.samples[column].null_count() == line.samples.height for line in lines):
+        raise ValueError(f"there is no value of {column}")
+    return lines
 
 
 def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[str], *perhaps: str) -> list[_Line]:
