@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import runpy
 from itertools import pairwise
 from pathlib import Path
@@ -177,7 +178,6 @@ def test_settings_and_files_are_those_of_other_commands(tmp_path: Path) -> None:
         ({"observation": "auroa"}, "write `aurora`, `orca`, or a list"),
         ({"history": 0}, "history = 0 is not possible"),
         ({"reward": {"speed": 1}}, "there is no observation `speed`"),
-        ({"reward": {"rtt_ms": "much"}}, 'rtt_ms = "much" is not possible'),
         ({"action": "window", "start_rate": "1mbit"}, "an agent begins that acts on its rate"),
         ({"flow": 3}, "there is no flow 3; the experiment has 1"),
         ({"flow": "mine"}, "there is no flow `mine`; there are `reno`"),
@@ -191,6 +191,56 @@ def test_settings_and_files_are_those_of_other_commands(tmp_path: Path) -> None:
 def test_what_is_not_possible_is_said(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         gym.Env(WORLD, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"interval": 0.02}, 'interval=0.02: must be a text, such as "1rtt" or "20ms"'),
+        ({"action": 1}, 'action=1: must be a text, such as "rate"'),
+        ({"scale": "1"}, "scale='1': must be a number, such as 0.25"),
+        ({"start_rate": 1e6}, 'start_rate=1000000.0: must be a text, such as "1mbit"'),
+        ({"observation": 3}, "observation=3: must be a text or a list of texts, such as"),
+        ({"history": 1.5}, "history=1.5: must be a whole number, such as 10"),
+        ({"reward": ["sent"]}, "reward=['sent']: must be a dictionary of names and values, such as"),
+        ({"reward": {"rtt_ms": "much"}}, "reward['rtt_ms']='much': must be a number, such as -0.01"),
+        ({"draw": ["path.rate"]}, "draw=['path.rate']: must be a dictionary of names and values, such as"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        gym.Env(WORLD, **keywords)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    given = {"scale": 0.25, "history": 3, "reward": {"rtt_ms": -0.5}}
+    numpys = {"scale": np.float32(0.25), "history": np.int64(3), "reward": {"rtt_ms": np.float32(-0.5)}}
+    ours, theirs = gym.Env(WORLD, **given), gym.Env(WORLD, **numpys)  # type: ignore[arg-type]
+    assert ours.agent.as_json() == theirs.agent.as_json()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"num_envs": 0}, "num_envs=0: must be 1 or more"),
+        ({"num_envs": 2, "threads": 0}, "threads=0: must be 1 or more"),
+        ({"num_envs": 2, "threads": -1}, "threads=-1: must be 1 or more"),
+    ],
+)
+def test_of_worlds_and_threads_there_is_one_at_least(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gym.VectorEnv(WORLD, **keywords)
+
+
+def test_tables_and_lists_may_be_drawn() -> None:
+    queues = gym.choice({"kind": "codel", "target": "1ms"}, {"kind": "fifo"}, "pie")
+    rates = gym.choice([["0s", "1mbit"], ["1s", "6mbit"]], "3mbit", {"steps": [["0s", "2mbit"]]})
+    environment = gym.Env(WORLD, draw={"path.queue": queues, "path.rate": rates})
+    one = gym.Env(WORLD, draw={"path.queue": gym.choice({"kind": "codel", "target": "1ms"})})
+    same = gym.Env(WORLD, set={"path.queue": {"kind": "codel", "target": "1ms"}})
+    for seed in range(3):
+        environment.reset(seed=seed)
+        assert one.reset(seed=seed)[0].tolist() == same.reset(seed=seed)[0].tolist()
 
 
 def test_what_an_experiment_refuses_is_said_with_its_place() -> None:
