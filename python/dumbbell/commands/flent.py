@@ -68,7 +68,7 @@ def flent(
     length: Annotated[float, typer.Option(min=1.0, help="Seconds of load.")] = 60.0,
     delay: Annotated[float, typer.Option(min=0.0, help="Seconds without load before and after it.")] = 5.0,
     step: Annotated[float, typer.Option(min=0.001, help="Seconds between values and between pings.")] = 0.2,
-    title: Annotated[str, typer.Option(help="What the data are called; default the controller.")] = "",
+    title: Annotated[str, typer.Option(help="What the data are called; default the controllers.")] = "",
     settings: options.Settings = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the data, NAME.flent.gz.")] = None,
