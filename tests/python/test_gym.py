@@ -525,3 +525,17 @@ def test_layers_that_do_not_go_together_are_not_saved(layers: list[Any], said: s
     with pytest.raises(ValueError, match=said):
         gym.save_policy(tmp_path / "agent.npz", gym.Env(WORLD, history=2), layers)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_trained_agent_is_named(tmp_path: Path) -> None:
+    text, other, lacking = tmp_path / "text.npz", tmp_path / "agent.toml", tmp_path / "lacking.npz"
+    text.write_text("a text")
+    other.write_text("a text")
+    np.savez(lacking, weight_0=np.zeros((1, 3)))
+    for path, said in ((text, "is no trained agent: it is no file of numpy.savez"), (lacking, "is no trained agent")):
+        with pytest.raises(ValueError, match=re.escape(str(path)) + f".* {said}"):
+            gym.load_policy(path)
+    with pytest.raises(ValueError, match=r"agent\.toml: a trained agent is a file whose name ends in \.npz or \.onnx"):
+        gym.load_policy(other)
+    with pytest.raises(FileNotFoundError):
+        gym.load_policy(tmp_path / "none.npz")
