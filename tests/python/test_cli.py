@@ -515,6 +515,35 @@ def test_a_folder_with_the_name_of_an_algorithm_is_no_result(
     assert dumbbell("compare", "./cubic", "./cubic").status == 2
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--rate", "5mbit"], ["--trace", "a.up"], ["--rtt", "9ms"], ["--buffer", "2bdp"], ["--loss", "1%"],
+        ["--duration", "9s"], ["--warmup", "1s"], ["--repeat", "2"], ["--together"],
+    ],
+)  # fmt: skip
+def test_a_comparison_of_results_or_of_grounds_takes_no_option_of_a_path(
+    dumbbell: Cli, experiment: Path, tmp_path: Path, option: list[str]
+) -> None:
+    (tmp_path / "one").mkdir()
+    done = dumbbell("compare", tmp_path / "one", tmp_path / "one", *option)
+    assert done.status == 2
+    assert f"{option[0]} has nothing to say in a comparison of two results, which have run" in done.err
+    done = dumbbell("compare", "--on", "sim,sim", experiment, *option)
+    assert done.status == 2
+    assert f"{option[0]} has nothing to say in `compare --on`, whose path is that of the file" in done.err
+
+
+@pytest.mark.parametrize("option", [["--set", "path.loss=1%"], ["--vary-rtt"], ["--seed", "2"], ["--jobs", "1"]])
+def test_a_comparison_of_results_runs_nothing_that_could_be_set(
+    dumbbell: Cli, tmp_path: Path, option: list[str]
+) -> None:
+    (tmp_path / "one").mkdir()
+    done = dumbbell("compare", tmp_path / "one", tmp_path / "one", *option)
+    assert done.status == 2
+    assert f"{option[0]} has nothing to say in a comparison of two results, which have run" in done.err
+
+
 def test_pictures_of_a_comparison_replace_nothing(
     dumbbell: Cli, experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

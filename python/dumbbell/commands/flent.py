@@ -123,14 +123,7 @@ def _inspect(files: list[Path], context: typer.Context, as_json: bool) -> None:
     from dumbbell import flent as tests
     from dumbbell.flent.inspection import inspect
 
-    given = [
-        name
-        for name in context.params
-        if name not in ("test", "files", "as_json")
-        and getattr(context.get_parameter_source(name), "name", "DEFAULT") != "DEFAULT"
-    ]
-    if given:
-        fail(f"--{given[0].replace('_', '-')} has nothing to say in `flent {INSPECT}`: leave it out")
+    options.refuse_others(context, ("test", "files", "as_json"), f"`flent {INSPECT}`")
     if not files:
         fail(f"`flent {INSPECT}` needs files of Flent")
     found = []
