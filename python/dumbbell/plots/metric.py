@@ -83,6 +83,18 @@ def with_followers(label: str, flows: pl.DataFrame, axes_: Sequence[str], x: str
     return f"{label}, with {', '.join(others)}" if others else label
 
 
+def with_values(flows: pl.DataFrame, y: str) -> pl.DataFrame:
+    """The flows with the metric ``y``.
+
+    Raises:
+        ValueError: There is no such metric, or no flow has it.
+    """
+    flows = with_metric(flows, y)
+    if flows[y].null_count() == flows.height:
+        raise ValueError(f"there is no value of {y}")
+    return flows
+
+
 def metric(
     flows: pl.DataFrame,
     axes_: Sequence[str],
@@ -97,7 +109,7 @@ def metric(
     Where ``x`` is no quantity, intervals are bars. ``panels`` names what has panels of its own.
     """
     x = axis_named(flows, axes_, x)
-    flows = with_metric(flows, y)
+    flows = with_values(flows, y)
     apart = columns_of(flows, axes_, panels)
     chosen = looks([(line.algorithm, line.name) for line in lines(flows, axes_, x, by, apart)])
     scale = Scale.of(x, [str(value) for value in flows[x].drop_nulls().to_list()])
@@ -177,7 +189,11 @@ def heat_map(
         panels: What has panels of its own before what would be mixed.
     """
     x, by = axis_named(flows, axes_, x), axis_named(flows, axes_, by)
-    flows = with_metric(flows, y)
+    if x == by:
+        raise ValueError(
+            f"a map is over two settings, and both axes are {x}; one alone is on the axis of a line or boxes"
+        )
+    flows = with_values(flows, y)
     across, up = (Scale.of(axis, [str(value) for value in flows[axis].to_list()]) for axis in (x, by))
     parts = panels_of(flows, _told_apart(flows, axes_, (x, by), y, columns_of(flows, axes_, panels)))
     maps = [_cells(part.rows, x, by, y, (across, up)) for part in parts]
