@@ -1116,6 +1116,18 @@ def test_colours_of_a_map_do_not_show_noise_as_large(values: list[float], expect
     assert metric._span(np.array(values)) == pytest.approx(expected)
 
 
+def test_colours_of_a_map_end_where_the_metric_ends() -> None:
+    assert metric._span(np.array([0.99, 1.0]), 1.0) == pytest.approx((1.0 - 0.0995, 1.0))
+    assert metric._span(np.array([0.5, 1.0]), 1.0) == (0.5, 1.0)
+    rows = [
+        {"cc": "bbr", "path.rtt": rtt, "path.loss": "0%", "goodput_mbps": rate, "point": point}
+        for point, rtt in enumerate(("5ms", "20ms"))
+        for rate in (5.0, 5.0 + point)
+    ]
+    picture = metric.heat_map(table(rows), ["path.rtt", "path.loss"], "rtt", "loss", "jain")
+    assert picture.axes[0].images[0].get_clim()[1] == pytest.approx(1.0), "Jain's index is at most 1"
+
+
 def test_a_map_tells_apart_what_a_cell_would_mix() -> None:
     flows = table(
         [
