@@ -18,7 +18,7 @@ from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, name_places, vertic
 from dumbbell.plots.panels import Panel, columns_of, multiples, panels_of
 from dumbbell.plots.style import Look, Picture, caption, ink_on, legend, looks, named
 from dumbbell.results import following_axes, separating_axes, setting_name
-from dumbbell.selection import OF_A_FLOW, OF_A_RUN, axis_named, over_runs, with_metric
+from dumbbell.selection import OF_A_FLOW, OF_A_RUN, axis_named, of_whom, over_runs, with_metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,7 +98,7 @@ def metric(
     Where ``x`` is no quantity, intervals are bars. ``panels`` names what has panels of its own.
     """
     x = axis_named(flows, axes_, x)
-    flows = with_metric(flows, y)
+    flows = of_whom(with_metric(flows, y), y)
     apart = columns_of(flows, axes_, panels)
     chosen = looks([(line.algorithm, line.name) for line in lines(flows, axes_, x, by, apart)])
     scale = Scale.of(x, [str(value) for value in flows[x].drop_nulls().to_list()])
