@@ -1175,6 +1175,33 @@ def test_colours_of_a_map_do_not_show_noise_as_large(values: list[float], expect
     assert metric._span(np.array(values)) == pytest.approx(expected)
 
 
+def test_the_index_of_a_run_is_one_line_that_names_all_whom_it_compares() -> None:
+    rows = [
+        {"cc": cc, "label": label, "path.loss": loss, "goodput_mbps": rate, "point": point}
+        for point, loss in enumerate(("0%", "1%"))
+        for cc, label, rate in (("bbr", "ours", 8.0), ("cubic", "cubic", 2.0), ("cubic", "cubic", 2.0))
+    ]
+    picture = metric.metric(table(rows), ["path.loss"], "loss", "jain")
+    (line,) = [line for line in picture.axes[0].get_lines() if len(np.asarray(line.get_xdata())) == 2]
+    assert np.asarray(line.get_ydata()).tolist() == pytest.approx([metrics.jain([8.0, 2.0, 2.0])] * 2)
+    assert [text.get_text() for text in picture.legends[0].get_texts()] == ["ours + cubic (bbr + cubic)"]
+    alone = [row for row in rows if row["cc"] == "cubic"]
+    picture = metric.metric(table(alone), ["path.loss"], "loss", "jain")
+    assert not picture.legends or [text.get_text() for text in picture.legends[0].get_texts()] == ["cubic"]
+
+
+def test_colours_of_a_map_end_where_the_metric_ends() -> None:
+    assert metric._span(np.array([0.99, 1.0]), 1.0) == pytest.approx((1.0 - 0.0995, 1.0))
+    assert metric._span(np.array([0.5, 1.0]), 1.0) == (0.5, 1.0)
+    rows = [
+        {"cc": "bbr", "path.rtt": rtt, "path.loss": "0%", "goodput_mbps": rate, "point": point}
+        for point, rtt in enumerate(("5ms", "20ms"))
+        for rate in (5.0, 5.0 + point)
+    ]
+    picture = metric.heat_map(table(rows), ["path.rtt", "path.loss"], "rtt", "loss", "jain")
+    assert picture.axes[0].images[0].get_clim()[1] == pytest.approx(1.0), "Jain's index is at most 1"
+
+
 def test_a_map_tells_apart_what_a_cell_would_mix() -> None:
     flows = table(
         [

@@ -97,7 +97,7 @@ pub struct LinkSample {
     pub queue_bytes: u64,
     /// Packets that wait.
     pub queue_packets: u64,
-    /// Bits that left since the sample before.
+    /// Bits that left since the sample before, those of the framing included.
     pub departed_bits: f64,
     /// Bits that could have left; `None` for an unlimited rate.
     pub capacity_bits: Option<u64>,
@@ -429,7 +429,7 @@ pub(crate) const LINK_SERIES: &[Declared<Row<LinkSample>>] = &[
     Declared::floats(
         "utilization",
         "share",
-        "Bits that left over those that could have since the sample before.",
+        "Bits that left, framing included, over those that could have since the sample before.",
         each!(|r| match r.sample.capacity_bits {
             Some(bits) if bits > 0 => r.sample.departed_bits / bits as f64,
             _ => f64::NAN,

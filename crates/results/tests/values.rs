@@ -163,6 +163,7 @@ fn a_radio_link() {
         name: "wifi".to_owned(),
         measured_s: 4.0,
         departed_bytes: 1_000_000,
+        framed_bytes: 1_200_000,
         capacity_bits: Some(16_000_000),
         mean_queue_bytes: 1.5,
         p95_queue_bytes: 2.5,
@@ -182,7 +183,7 @@ fn a_radio_link() {
         &[
             ("link", "1"),
             ("name", "wifi"),
-            ("utilization", "0.5"),
+            ("utilization", "0.6"),
             ("throughput_mbps", "2"),
             ("capacity_mbps", "4"),
             ("mean_queue_bytes", "1.5"),
