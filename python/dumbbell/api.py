@@ -123,7 +123,7 @@ def sweep(
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
     folder = None if out is None else arguments.path("out", out, "a directory for the results")
     if jobs is not None:
-        jobs = arguments.whole("jobs", jobs, 2)
+        jobs = arguments.count("jobs", jobs, 2)
     if others not in get_args(Others):
         raise ValueError(f"others={others!r}: there are {', '.join(map(repr, get_args(Others)))}")
     return Sweep(

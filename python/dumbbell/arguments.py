@@ -50,11 +50,42 @@ def texts(name: str, value: str | Iterable[str], example: str) -> list[str]:
     return [str(one) for one in given]
 
 
+def several(name: str, value: str | Iterable[str], example: str) -> list[str]:
+    """One text, or several, of which all are tried.
+
+    Raises:
+        ValueError: There is none.
+    """
+    given = texts(name, value, example)
+    if not given:
+        raise ValueError(f"{name}=[]: there is nothing to try; leave it out, or name one at least, such as {example}")
+    return given
+
+
 def whole(name: str, value: int, example: int) -> int:
     """A whole number, also one of NumPy."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         refuse(name, value, f"a whole number, such as {example}")
     return value.__index__()
+
+
+def count(name: str, value: int, example: int) -> int:
+    """A whole number of things of which there must be one at least.
+
+    Raises:
+        ValueError: It is less than one.
+    """
+    read = whole(name, value, example)
+    if read < 1:
+        raise ValueError(f"{name}={read}: must be 1 or more")
+    return read
+
+
+def number(name: str, value: float, example: float) -> float:
+    """A number, also one of NumPy."""
+    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+        refuse(name, value, f"a number, such as {example}")
+    return float(value)
 
 
 def path(name: str, value: str | os.PathLike[str], what: str) -> Path:

@@ -47,8 +47,10 @@ _METRICS = """
 
 `dumbbell metrics DIR` computes what follows from these tables: fairness, convergence, utilisation, start-up,
 smoothness, power, slowdown, and with `--solo DIR` harm; of `[[traffic]]` goodput, loss, and the completion times
-and slowdowns of transfers that began in the measured interval. Of a sweep over `path.loss` it computes the loss that
-halves goodput: a row for each label, algorithm and other swept setting, over the means of repetitions.
+and slowdowns of transfers that began in the measured interval. Smoothness, the period of an oscillation and fairness
+over a short term are of the measured interval, too: of a flow from its start to the end of its transfer, of all flows
+while all of them are there. Convergence and start-up are of the whole run. Of a sweep over `path.loss` it computes the
+loss that halves goodput: a row for each label, algorithm and other swept setting, over the means of repetitions.
 `dumbbell.metrics` has the functions, each with its definition, for numbers of your own.
 """
 

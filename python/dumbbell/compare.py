@@ -43,10 +43,10 @@ def scenario(
     if rate is not None and trace is not None:
         raise ValueError("the bottleneck follows a rate or a trace, not both")
     given = {
-        "rate": arguments.texts("rate", RATE if rate is None else rate, '"10mbit"'),
-        "rtt": arguments.texts("rtt", rtt, '"40ms"'),
-        "buffer": arguments.texts("buffer", buffer, '"1bdp"'),
-        "loss": [_probability(word) for word in arguments.texts("loss", loss, '"1%"')],
+        "rate": arguments.several("rate", RATE if rate is None else rate, '"10mbit"'),
+        "rtt": arguments.several("rtt", rtt, '"40ms"'),
+        "buffer": arguments.several("buffer", buffer, '"1bdp"'),
+        "loss": [_probability(word) for word in arguments.several("loss", loss, '"1%"')],
     }
     duration = arguments.text("duration", duration, '"60s"')
     repeat = arguments.whole("repeat", repeat, 10)

@@ -7,14 +7,15 @@ value in this run (one flow has no fairness, a transfer without an end no comple
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dumbbell import metrics, transfers
 from dumbbell.results import Result, SweepResult, separating_axes
+from dumbbell.samples import measured_interval
 from dumbbell.selection import named_by
 
 WINDOW_S = 1.0
@@ -22,6 +23,9 @@ WINDOW_S = 1.0
 
 QUANTILES = {"p50": "Median", "p95": "95th percentile", "p99": "99th percentile"}
 """Of completion times, in words."""
+
+Span: TypeAlias = tuple[float, float]
+"""From when to when, in seconds."""
 
 LOSS = "path.loss"
 """The swept setting over which a sweep has metrics."""
@@ -57,19 +61,21 @@ def _measure(of: str, name: str, value: float | None, unit: str, meaning: str) -
 def _of_run(result: Result, solo: Result | None) -> Iterator[Measure]:
     rows = result.flows.rows()
     rates = np.array([row["goodput_mbps"] or 0.0 for row in rows])
+    measured = measured_interval(result)
+    spans = [_span(measured, row) for row in rows]
     if rows:
         yield _measure("run", "goodput", rates.sum(), "Mbit/s", "Sum of the flows' goodputs.")
     if len(rows) > 1:
-        yield from _fairness(result, rates)
+        yield from _fairness(result, rates, spans)
     yield from _link(result)
     for index, row in enumerate(rows):
-        yield from _of_flow(result, index, row, rates)
+        yield from _of_flow(result, index, row, rates, spans[index])
     yield from _of_traffic(result)
     if solo is not None:
         yield from _harm(rows, solo)
 
 
-def _fairness(result: Result, rates: metrics.FloatArray) -> Iterator[Measure]:
+def _fairness(result: Result, rates: metrics.FloatArray, spans: Sequence[Span]) -> Iterator[Measure]:
     rows = result.flows.rows()
     yield _measure("run", "jain", metrics.jain(rates), "", "Jain's index of the goodputs: 1/n to 1.")
     yield _measure("run", "max_min_ratio", metrics.max_min_ratio(rates), "", "Fastest over slowest flow.")
@@ -82,8 +88,11 @@ def _fairness(result: Result, rates: metrics.FloatArray) -> Iterator[Measure]:
     step = _step(t)
     longest_s = max(row["base_rtt_ms"] for row in rows) / 1e3
     window = max(10 * longest_s, step)
-    value = metrics.short_term_jain(series, step, window)
-    yield _measure("run", "short_term_jain", value, "", "Median of Jain's index over windows of 10 RTTs.")
+    together = _bins_within(t, max(start for start, _ in spans), min(end for _, end in spans))
+    value = metrics.short_term_jain(series[:, together], step, window)
+    yield _measure(
+        "run", "short_term_jain", value, "", "Median of Jain's index over windows of 10 RTTs, while all are there."
+    )
     last = max(row["start_s"] for row in rows)
     value = metrics.convergence_time(t, series, last, series[:, -_tail(t) :].sum(axis=0).mean() / len(rows))
     yield _measure(
@@ -114,7 +123,9 @@ def _link(result: Result) -> Iterator[Measure]:
         )
 
 
-def _of_flow(result: Result, index: int, row: dict[str, Any], rates: metrics.FloatArray) -> Iterator[Measure]:
+def _of_flow(
+    result: Result, index: int, row: dict[str, Any], rates: metrics.FloatArray, span: Span
+) -> Iterator[Measure]:
     of = f"{row['flow']} {row['label']}"
     if len(rates) > 1:
         members = np.arange(len(rates)) == index
@@ -146,12 +157,11 @@ def _of_flow(result: Result, index: int, row: dict[str, Any], rates: metrics.Flo
         return
     t, series = grid
     own = series[index]
-    yield _measure(
-        of, "smoothness", metrics.smoothness(own, _step(t), WINDOW_S), "", "Coefficient of variation over 1 s."
-    )
-    yield _measure(
-        of, "oscillation_period", metrics.oscillation_period(own, _step(t)), "s", "Dominant period of the goodput."
-    )
+    while_there = own[_bins_within(t, *span)]
+    value = metrics.smoothness(while_there, _step(t), WINDOW_S)
+    yield _measure(of, "smoothness", value, "", "Coefficient of variation over 1 s.")
+    value = metrics.oscillation_period(while_there, _step(t))
+    yield _measure(of, "oscillation_period", value, "s", "Dominant period of the goodput.")
     if len(rates) > 1 and row["start_s"] > min(other["start_s"] for other in result.flows.rows()):
         fair = series[:, -_tail(t) :].sum(axis=0).mean() / len(rates)
         value = metrics.newcomer_time(t, own, row["start_s"], fair)
@@ -234,6 +244,20 @@ def _rates(result: Result) -> tuple[metrics.FloatArray, metrics.FloatArray] | No
     columns = [str(flow) for flow in range(len(result.flows))]
     rates = np.array([wide[name].fill_null(0.0).to_numpy() if name in wide.columns else 0 * ends for name in columns])
     return ends - _step(ends), rates
+
+
+def _span(measured: Span, row: dict[str, Any]) -> Span:
+    """From when to when a flow was there in the measured interval: from its start, to the end of its transfer."""
+    start, end = measured
+    done = math.inf if row["completion_s"] is None else row["start_s"] + row["completion_s"]
+    return max(start, row["start_s"]), min(end, done)
+
+
+def _bins_within(t: metrics.FloatArray, start_s: float, end_s: float) -> slice:
+    """The bins of the series that lie whole between two times."""
+    rounding = 1e-6 * _step(t)
+    first, last = np.searchsorted(t, [start_s - rounding, end_s - _step(t) + rounding])
+    return slice(int(first), max(int(first), int(last)))
 
 
 def _step(t: metrics.FloatArray) -> float:

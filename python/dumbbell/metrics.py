@@ -229,9 +229,11 @@ def smoothness(rate: ArrayLike, bin_s: float, window_s: float) -> float | None:
 def oscillation_period(rate: ArrayLike, bin_s: float) -> float | None:
     """Dominant period in seconds: the highest peak of the autocorrelation after its first zero crossing."""
     x = np.asarray(rate, dtype=np.float64)
+    if x.size < 4:
+        return None
     x = x - x.mean()
     power = float((x**2).sum())
-    if x.size < 4 or power == 0:
+    if power == 0:
         return None
     correlation = np.correlate(x, x, mode="full")[x.size - 1 :] / power
     negative = np.flatnonzero(correlation < 0)

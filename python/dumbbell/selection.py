@@ -46,6 +46,19 @@ def with_metric(flows: pl.DataFrame, y: str) -> pl.DataFrame:
     return flows
 
 
+def of_whom(flows: pl.DataFrame, y: str) -> pl.DataFrame:
+    """The flows; of a metric that all flows of a run share one row a run, with the names of all of them."""
+    import polars as pl
+
+    if y != OF_A_RUN:
+        return flows
+    together = [
+        pl.col(column).cast(pl.String).unique(maintain_order=True).str.join(" + ") for column in ("cc", "label")
+    ]
+    names = flows.group_by("point", maintain_order=True).agg(together)
+    return flows.unique("point", keep="first", maintain_order=True).drop("cc", "label").join(names, on="point")
+
+
 def _meant_metric(word: str, numbers: Sequence[str]) -> str:
     """Asks for the metric that ``word`` resembles, with or without its unit; empty where none does."""
     metrics = {metric: metric for metric in numbers if metric not in ("repeat", "seed")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,21 @@ UNTYPED: Any = db
 def test_an_argument_of_another_type_is_named_with_what_would_be_right(call: Callable[[], object], named: str) -> None:
     with pytest.raises(TypeError, match=named):
         call()
+
+
+@pytest.mark.parametrize("name", ["rate", "rtt", "buffer", "loss", "company"])
+def test_of_what_is_tried_there_is_one_at_least(name: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"{name}=[]: there is nothing to try; leave it out, or")):
+        UNTYPED.advise(["bbr", "cubic"], **{name: []})
+    if name != "company":
+        with pytest.raises(ValueError, match=re.escape(f"{name}=[]: there is nothing to try; leave it out, or")):
+            UNTYPED.compare("bbr", **{name: []})
+
+
+@pytest.mark.parametrize("jobs", [0, -2])
+def test_of_jobs_there_is_one_at_least(jobs: int) -> None:
+    with pytest.raises(ValueError, match=f"^jobs={jobs}: must be 1 or more$"):
+        db.sweep(DOCUMENT, jobs=jobs)
 
 
 def test_one_name_is_a_list_of_one_name() -> None:

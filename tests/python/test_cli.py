@@ -377,12 +377,24 @@ def test_plot_draws_any_metric_over_any_swept_setting(dumbbell: Cli, sweep: Path
     assert dumbbell("run", sweep, "--out", out, "--quiet").out == ""
     done = dumbbell("plot", out, "--x", "path.loss", "--y", "p95_rtt_ms", "--size", "84x56mm", "--format", "pdf")
     assert (done.status, done.out) == (0, f"  {out / 'p95_rtt_ms-path.loss-size-84x56mm.pdf'}\n")
-    for kind in ("box", "cdf"):
-        assert dumbbell("plot", out, "--kind", kind, "--x", "loss", "--style", "paper").status == 0
+    for kind, setting in (("box", "--x"), ("cdf", "--by")):
+        assert dumbbell("plot", out, "--kind", kind, setting, "loss", "--style", "paper").status == 0
     point = tmp_path / "point"
     assert dumbbell("extract", out, "2", "--out", point).out == f"  {point}\n"
     assert dumbbell("plot", point, "--kind", "share", "--format", "svg").status == 0
     assert (point / "share.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("--kind", "box"), ("--x", "a"), ("--y", "a"), ("--by", "a"), ("--where", "a=b"), ("--panels", "a")],
+)
+def test_what_chooses_of_a_result_is_refused_with_files_of_flent(
+    dumbbell: Cli, tmp_path: Path, name: str, value: str
+) -> None:
+    done = dumbbell("plot", tmp_path / "a.flent.gz", name, value, "--out", tmp_path / "out")
+    assert done.status == 2
+    assert "--kind, --x, --y, --by, --where and --panels go with a directory that --out wrote" in done.err
 
 
 def test_a_point_of_a_sweep_is_extracted_by_number_or_hash(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
@@ -415,6 +427,9 @@ def test_a_point_of_a_sweep_is_extracted_by_number_or_hash(dumbbell: Cli, sweep:
         (["--x", "loss", "--where", "rtt"], "KEY=VALUE"),
         (["--kind", "heat", "--x", "loss"], "--by"),
         (["--kind", "share"], "single run"),
+        (["--kind", "cdf", "--x", "loss"], "--kind cdf has no --x"),
+        (["--x", "loss", "--label", "cubik=ours"], "nothing is called 'cubik'"),
+        (["--x", "loss", "--y", "completion_s"], "there is no value of completion_s"),
     ],
 )
 def test_plot_says_what_it_could_draw(
@@ -498,6 +513,35 @@ def test_a_folder_with_the_name_of_an_algorithm_is_no_result(
     monkeypatch.chdir(tmp_path)
     assert "cubic-linux" in dumbbell("compare", "cubic", "--duration", "1s").out
     assert dumbbell("compare", "./cubic", "./cubic").status == 2
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--rate", "5mbit"], ["--trace", "a.up"], ["--rtt", "9ms"], ["--buffer", "2bdp"], ["--loss", "1%"],
+        ["--duration", "9s"], ["--warmup", "1s"], ["--repeat", "2"], ["--together"],
+    ],
+)  # fmt: skip
+def test_a_comparison_of_results_or_of_grounds_takes_no_option_of_a_path(
+    dumbbell: Cli, experiment: Path, tmp_path: Path, option: list[str]
+) -> None:
+    (tmp_path / "one").mkdir()
+    done = dumbbell("compare", tmp_path / "one", tmp_path / "one", *option)
+    assert done.status == 2
+    assert f"{option[0]} has nothing to say in a comparison of two results, which have run" in done.err
+    done = dumbbell("compare", "--on", "sim,sim", experiment, *option)
+    assert done.status == 2
+    assert f"{option[0]} has nothing to say in `compare --on`, whose path is that of the file" in done.err
+
+
+@pytest.mark.parametrize("option", [["--set", "path.loss=1%"], ["--vary-rtt"], ["--seed", "2"], ["--jobs", "1"]])
+def test_a_comparison_of_results_runs_nothing_that_could_be_set(
+    dumbbell: Cli, tmp_path: Path, option: list[str]
+) -> None:
+    (tmp_path / "one").mkdir()
+    done = dumbbell("compare", tmp_path / "one", tmp_path / "one", *option)
+    assert done.status == 2
+    assert f"{option[0]} has nothing to say in a comparison of two results, which have run" in done.err
 
 
 def test_pictures_of_a_comparison_replace_nothing(

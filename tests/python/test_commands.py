@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -266,6 +267,7 @@ def test_a_picture_of_a_sweep_is_what_the_options_describe(
         ({"y": "jain"}, ["a", "b"], "--x is missing: one of a, b"),
         ({"y": "jain"}, [], "--x is missing: one of none, since nothing is swept"),
         ({"kind": "heat", "x": "a"}, ["a"], "--kind heat needs --by, the setting from bottom to top"),
+        ({"kind": "cdf", "x": "a"}, ["a"], "--kind cdf has no --x: its horizontal axis is the metric, --y"),
     ],
 )
 def test_a_picture_of_a_sweep_that_lacks_something_is_refused(
@@ -295,6 +297,9 @@ def test_a_picture_of_a_run_is_what_the_options_describe(result: db.Result, monk
     for more in ({"panels": "a"}, {"where": {"a": "b"}}):
         with pytest.raises(ValueError, match="--panels and --where choose runs of a sweep"):
             drawn(**more)
+    for kind, more in itertools.product(("share", "cdf"), ({"x": "a"}, {"by": "a"})):
+        with pytest.raises(ValueError, match="--x and --by are settings of a sweep; this is a single run"):
+            drawn(kind=kind, **more)
 
 
 # What other commands make of their arguments.

@@ -323,11 +323,31 @@ def test_files_without_transfers_are_drawn_too() -> None:
         (["tcp_1up", "--wifi", "--rate", "5mbit"], "the path is one of them"),
         (["rtt_fair", "--rtt", "10ms,20ms"], "2 round-trip times"),
         (["tcp_1up", "--out", "data.json"], "ends in"),
+        (["tcp_1up", "--download-cc", "bbr"], "tcp_1up has no downloads"),
     ],
 )
 def test_wrong_arguments_are_explained(arguments: list[str], message: str) -> None:
     done = CliRunner().invoke(app, ["flent", *arguments])
     assert done.exit_code != 0 and message in f"{done.output} {done.exception}"
+
+
+@pytest.mark.parametrize(
+    ("test", "download_cc", "title"),
+    [
+        ("tcp_1up", None, "reno"),
+        ("tcp_1down", None, "reno"),
+        ("tcp_1down", "bbr", "bbr"),
+        ("tcp_bidirectional", None, "reno"),
+        ("tcp_bidirectional", "reno", "reno"),
+        ("tcp_bidirectional", "bbr", "reno up, bbr down"),
+    ],
+)
+def test_data_are_called_as_the_controllers_that_ran(test: str, download_cc: str | None, title: str) -> None:
+    path = {"rate": "5mbit", "rtt": "10ms"}
+    timing = flent.Timing(length=1.0, delay=0.2, step=0.2)
+    asked = {"cc": "reno", "download_cc": download_cc, "timing": timing}
+    assert flent.run(flent.test_named(test), path, **asked).title == title  # type: ignore[arg-type]
+    assert flent.run(flent.test_named(test), path, title="mine", **asked).title == "mine"  # type: ignore[arg-type]
 
 
 # -- what tests are ---------------------------------------------------------------------------------------------------

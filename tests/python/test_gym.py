@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import runpy
 from itertools import pairwise
 from pathlib import Path
@@ -177,7 +178,6 @@ def test_settings_and_files_are_those_of_other_commands(tmp_path: Path) -> None:
         ({"observation": "auroa"}, "write `aurora`, `orca`, or a list"),
         ({"history": 0}, "history = 0 is not possible"),
         ({"reward": {"speed": 1}}, "there is no observation `speed`"),
-        ({"reward": {"rtt_ms": "much"}}, 'rtt_ms = "much" is not possible'),
         ({"action": "window", "start_rate": "1mbit"}, "an agent begins that acts on its rate"),
         ({"flow": 3}, "there is no flow 3; the experiment has 1"),
         ({"flow": "mine"}, "there is no flow `mine`; there are `reno`"),
@@ -191,6 +191,56 @@ def test_settings_and_files_are_those_of_other_commands(tmp_path: Path) -> None:
 def test_what_is_not_possible_is_said(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         gym.Env(WORLD, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"interval": 0.02}, 'interval=0.02: must be a text, such as "1rtt" or "20ms"'),
+        ({"action": 1}, 'action=1: must be a text, such as "rate"'),
+        ({"scale": "1"}, "scale='1': must be a number, such as 0.25"),
+        ({"start_rate": 1e6}, 'start_rate=1000000.0: must be a text, such as "1mbit"'),
+        ({"observation": 3}, "observation=3: must be a text or a list of texts, such as"),
+        ({"history": 1.5}, "history=1.5: must be a whole number, such as 10"),
+        ({"reward": ["sent"]}, "reward=['sent']: must be a dictionary of names and values, such as"),
+        ({"reward": {"rtt_ms": "much"}}, "reward['rtt_ms']='much': must be a number, such as -0.01"),
+        ({"draw": ["path.rate"]}, "draw=['path.rate']: must be a dictionary of names and values, such as"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        gym.Env(WORLD, **keywords)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    given = {"scale": 0.25, "history": 3, "reward": {"rtt_ms": -0.5}}
+    numpys = {"scale": np.float32(0.25), "history": np.int64(3), "reward": {"rtt_ms": np.float32(-0.5)}}
+    ours, theirs = gym.Env(WORLD, **given), gym.Env(WORLD, **numpys)  # type: ignore[arg-type]
+    assert ours.agent.as_json() == theirs.agent.as_json()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"num_envs": 0}, "num_envs=0: must be 1 or more"),
+        ({"num_envs": 2, "threads": 0}, "threads=0: must be 1 or more"),
+        ({"num_envs": 2, "threads": -1}, "threads=-1: must be 1 or more"),
+    ],
+)
+def test_of_worlds_and_threads_there_is_one_at_least(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gym.VectorEnv(WORLD, **keywords)
+
+
+def test_tables_and_lists_may_be_drawn() -> None:
+    queues = gym.choice({"kind": "codel", "target": "1ms"}, {"kind": "fifo"}, "pie")
+    rates = gym.choice([["0s", "1mbit"], ["1s", "6mbit"]], "3mbit", {"steps": [["0s", "2mbit"]]})
+    environment = gym.Env(WORLD, draw={"path.queue": queues, "path.rate": rates})
+    one = gym.Env(WORLD, draw={"path.queue": gym.choice({"kind": "codel", "target": "1ms"})})
+    same = gym.Env(WORLD, set={"path.queue": {"kind": "codel", "target": "1ms"}})
+    for seed in range(3):
+        environment.reset(seed=seed)
+        assert one.reset(seed=seed)[0].tolist() == same.reset(seed=seed)[0].tolist()
 
 
 def test_what_an_experiment_refuses_is_said_with_its_place() -> None:
@@ -475,3 +525,17 @@ def test_layers_that_do_not_go_together_are_not_saved(layers: list[Any], said: s
     with pytest.raises(ValueError, match=said):
         gym.save_policy(tmp_path / "agent.npz", gym.Env(WORLD, history=2), layers)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_trained_agent_is_named(tmp_path: Path) -> None:
+    text, other, lacking = tmp_path / "text.npz", tmp_path / "agent.toml", tmp_path / "lacking.npz"
+    text.write_text("a text")
+    other.write_text("a text")
+    np.savez(lacking, weight_0=np.zeros((1, 3)))
+    for path, said in ((text, "is no trained agent: it is no file of numpy.savez"), (lacking, "is no trained agent")):
+        with pytest.raises(ValueError, match=re.escape(str(path)) + f".* {said}"):
+            gym.load_policy(path)
+    with pytest.raises(ValueError, match=r"agent\.toml: a trained agent is a file whose name ends in \.npz or \.onnx"):
+        gym.load_policy(other)
+    with pytest.raises(FileNotFoundError):
+        gym.load_policy(tmp_path / "none.npz")

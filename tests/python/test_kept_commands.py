@@ -97,7 +97,8 @@ CASES: dict[str, list[str]] = {
     ],
     "appearance": [
         "run sweep.toml --out out",
-        "plot out --x loss --by cc --y p95_rtt_ms --title Delays --label x=losses --label bbr=our --log y --format png",
+        "plot out --x loss --where buffer=2bdp --y p95_rtt_ms --title Delays --label x=losses --label bbr=our --log y "
+        "--format png",
         "plot out --x loss --ylim 0:12 --legend bottom --size 84x56mm --font-size 7 --format png",
         "plot out --x buffer --panels loss --title Shares --ylim 1: --label y=rates --dpi 60 --format png",
         "plot out --x loss --legend top --size 2x2in --format png",

@@ -174,6 +174,25 @@ def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
     )
 
 
+@needs_c
+def test_a_library_that_calls_what_is_nowhere_is_refused_before_the_run(tmp_path: Path) -> None:
+    # The first call would end the program in the middle of a run, and of every other point of a sweep.
+    call = """
+    uint32_t of_my_stack(uint32_t acked);
+    static void call(void *state, const dumbbell_view *view, dumbbell_control *control, uint32_t acked) {
+        (void)state, (void)view;
+        control->cwnd += of_my_stack(acked);
+    }
+    """
+    text = source(before=call, cong_avoid="call")
+    text = text.replace("static void cong_avoid", "__attribute__((unused)) static void cong_avoid")
+    said = refusal(compiled(tmp_path, text, "missing"))
+    assert re.search(r"cannot load the library `[^`]*libmissing\.so`: undefined symbol: of_my_stack", said), said
+    broken = tmp_path / "libbroken.so"
+    broken.write_text("not a library")
+    assert re.search(r"libbroken\.so`: (?!dlopen failed).", refusal(broken)), "what the system's loader says"
+
+
 PARAMETERS = """
 static const dumbbell_parameter parameters[] = {{"gain", "Growth.", 1, 0.5, 4}, {"keep", "What is kept.", 0.5, 0, 1}};
 """

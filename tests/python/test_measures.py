@@ -164,6 +164,27 @@ def test_a_series_tells_how_even_a_flow_is_and_how_it_oscillates() -> None:
     assert ("2 c", "smoothness") not in both
 
 
+def test_what_a_series_tells_is_of_the_measured_interval_and_of_the_time_when_flows_are_there() -> None:
+    # After 4 s of warm-up and before 4 s of cool-down both have 5, from the start of the second, at 6 s, on.
+    first = [20.0] * 4 + [10.0] * 2 + [5.0] * 10 + [0.0] * 4
+    second = [*[None] * 6, *[5.0] * 10, *[20.0] * 4]
+    run = result([{}, LATE | {"start_s": 6.0}], [first, second])
+    measured = replace(run, described='warmup = "4s"\ncooldown = "4s"\n')
+    values = found(measured)
+    assert values["1 b", "smoothness"] == 0.0
+    assert values["0 a", "smoothness"] == pytest.approx(metrics.coefficient_of_variation(first[4:16]))
+    assert values["run", "short_term_jain"] == pytest.approx(1.0)
+    assert found(run)["1 b", "smoothness"] == pytest.approx(metrics.coefficient_of_variation([5.0] * 10 + [20.0] * 4))
+    # A transfer is there until it is complete, at 12 s; one that was complete before has nothing to tell.
+    gone = found(replace(measured, flows=Table(measured.flows.to_polars().with_columns(completion_s=pl.lit(6.0)))))
+    assert not {("run", "short_term_jain"), ("0 a", "oscillation_period")} & gone.keys()
+    assert gone["0 a", "smoothness"] == pytest.approx(metrics.coefficient_of_variation([10.0, 10.0]), abs=1e-12)
+    early = {"start_s": 0.0, "completion_s": 3.0}
+    assert ("1 b", "smoothness") not in found(
+        replace(result([{}, LATE | early], [first, second]), described=measured.described)
+    )
+
+
 def test_a_link_starts_up_from_the_first_flow_on_and_is_in_equilibrium_once_flows_are_even() -> None:
     used: list[float | None] = [None, 0.0, 0.5, 0.8, *[1.0] * 26]
     flows: list[dict[str, Any]] = [{"start_s": 2.5}, {"label": "b", "start_s": 1.0}]

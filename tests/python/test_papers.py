@@ -358,6 +358,18 @@ def test_lists_need_no_runs(dumbbell: Cli) -> None:
     listed = dumbbell("reproduce", "--claims")
     ids = [*(claim.id for claim in fig1.CLAIMS), *(claim.id for claim in fig5.CLAIMS)]
     assert all(name in listed.out for name in ids)
+    for words in ((), ("--list",), ("--list", "--claims")):
+        found = json.loads(dumbbell("reproduce", *words, "--json").out)["studies"]
+        (rebbr,) = (one for one in found if one["study"] == "rebbr")
+        assert rebbr["title"] and rebbr["reference"]
+        parts = {part["part"]: part for part in rebbr["parts"]}
+        assert parts["fig1"]["title"] == fig1.PART.title
+        assert [claim["id"] for claim in parts["fig1"]["claims"]] == [claim.id for claim in fig1.CLAIMS]
+        assert parts["fig1"]["claims"][0] == {
+            "id": fig1.CLAIMS[0].id,
+            "statement": fig1.CLAIMS[0].statement,
+            "published": fig1.CLAIMS[0].published,
+        }
 
 
 @pytest.mark.parametrize("width", [40, 50, 60, 75, 120])

@@ -6,6 +6,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -435,6 +436,37 @@ def test_a_map_shows_the_mean_of_each_pair_of_values(grid: db.SweepResult) -> No
     assert len(shown) <= 6
 
 
+def test_a_metric_that_no_flow_has_is_refused_and_not_drawn_as_an_empty_picture(
+    grid: db.SweepResult, result: db.Result
+) -> None:
+    pictures: list[Callable[[], Picture]] = [
+        lambda: grid.plot.metric("buffer", "completion_s"),
+        lambda: grid.plot.box("buffer", "completion_s"),
+        lambda: grid.plot.heat_map("buffer", "rtt", "completion_s"),
+        lambda: grid.plot.cdf("completion_s"),
+    ]
+    for draw in pictures:
+        with pytest.raises(ValueError, match="there is no value of completion_s"):
+            draw()
+    unread = replace(result, series=db.Table(result.series.to_polars().with_columns(srtt_ms=pl.lit(None, pl.Float64))))
+    for draw in (lambda: unread.plot.series("srtt_ms"), lambda: unread.plot.shares("srtt_ms")):
+        with pytest.raises(ValueError, match="there is no value of srtt_ms"):
+            draw()
+
+
+def test_a_sweep_of_flows_without_round_trips_has_a_picture_of_their_goodput_alone() -> None:
+    flow = {"transport": "udp", "rate": "3mbit"}
+    base = {"duration": "2s", "path": {"rate": "2mbit", "rtt": "20ms"}, "flows": [flow]}
+    swept = {"sweep": {"path.rate": ["1mbit", "2mbit"], "path.rtt": ["10ms", "20ms"]}}
+    sweep = db.sweep(base, set=swept, jobs=1).collect()
+    assert [name.split("-")[0] for name in sweep.plot.suitable()] == ["goodput_mbps"]
+
+
+def test_a_map_of_one_setting_is_refused(grid: db.SweepResult) -> None:
+    with pytest.raises(ValueError, match=r"a map is over two settings, and both axes are path\.rtt"):
+        grid.plot.heat_map("path.rtt", "rtt")
+
+
 def test_boxes_and_distributions_hold_every_run(grid: db.SweepResult) -> None:
     boxes = grid.plot.box("buffer", "p95_rtt_ms", where={"rtt": "20ms"})
     assert entries(boxes) == ["bbr", "cubic"]
@@ -685,13 +717,37 @@ def test_the_rate_of_a_trace_is_that_of_its_opportunities_and_0_after_its_only_t
 
 def test_bins_are_averaged_down_and_those_that_are_over_left_out() -> None:
     values = np.arange(10.0)
-    assert numbers(timeseries._averaged(values, 5)) == [0.5, 2.5, 4.5, 6.5, 8.5]
-    assert numbers(timeseries._averaged(values, 3)) == [1, 4, 7]
-    assert numbers(timeseries._averaged(values, 20)) == numbers(values)
-    assert timeseries._averaged(np.array([values, values + 1]), 5).tolist() == [
+    t = 0.1 * (values + 1)
+
+    def averaged(of: Any, points: int) -> Any:
+        return timeseries._averaged(of, t, timeseries._bin([t], points))
+
+    assert numbers(averaged(values, 5)) == [0.5, 2.5, 4.5, 6.5, 8.5]
+    assert numbers(averaged(values, 3)) == [1, 4, 7]
+    assert numbers(averaged(values, 20)) == numbers(values)
+    assert averaged(np.array([values, values + 1]), 5).tolist() == [
         [0.5, 2.5, 4.5, 6.5, 8.5],
         [1.5, 3.5, 5.5, 7.5, 9.5],
     ]
+
+
+def test_rates_of_flows_that_last_differently_long_are_means_over_bins_of_one_length() -> None:
+    flows = [{"cc": "cubic"}, {"cc": "bbr", "start": "3s", "stop": "4s"}, {"cc": "reno", "start": "4.9s"}]
+    result = db.run({"duration": "25s", "path": {"rate": "5mbit", "rtt": "20ms"}, "flows": flows})
+    drawn = [np.asarray(line.get_xdata(), dtype=float) for line in result.plot.overview().axes[0].get_lines()[:3]]
+    for t in drawn:
+        # Ten samples of 20 ms; a hundred and twentieth of the run is a little more.
+        assert np.diff(t) == pytest.approx(0.2, rel=1e-6)
+    assert [len(t) for t in drawn] == [124, pytest.approx(5, abs=1), pytest.approx(100, abs=1)]
+
+
+def test_a_line_that_is_shorter_than_a_bin_is_a_point() -> None:
+    long, short = np.arange(1.0, 41), np.arange(1.0, 4)
+    span = timeseries._bin([short, long, np.empty(0)], 4)
+    assert span == 10
+    assert numbers(timeseries._averaged(short, short, span)) == [2]
+    assert timeseries._averaged(np.empty(0), np.empty(0), span).size == 0
+    assert timeseries._bin([np.empty(0), np.ones(1)], 4) == 0
 
 
 def test_a_line_has_its_points_up_to_the_most_and_then_the_range_of_each_few() -> None:
@@ -809,14 +865,17 @@ def test_what_a_reference_line_is_stands_to_its_right() -> None:
 
 
 def test_a_misspelt_column_is_refused_with_what_was_meant_and_what_there_is(result: db.Result) -> None:
-    with pytest.raises(
-        ValueError, match=r"no column 'cwmd' in series; did you mean cwnd\?\n  help: there are t_s, flow"
-    ):
-        result.plot.series("cwmd")
-    with pytest.raises(ValueError, match=r"no column 'zzzzz' in series\n  help: there are t_s"):
-        result.plot.shares("zzzzz")
-    with pytest.raises(ValueError, match=r"no column 'phase' of numbers in series; there are cwnd, "):
-        result.plot.cdf("phase")
+    for draw in (result.plot.series, result.plot.shares, result.plot.cdf):
+        with pytest.raises(
+            ValueError, match=r"no column 'cwmd' of numbers in series; did you mean cwnd\?\n  help: there are cwnd, "
+        ):
+            draw("cwmd")
+        # What there is of words, times and numbers of flows is nothing to draw over time.
+        for column in ("zzzzz", "mode", "ca_state", "limited_by", "t_s", "flow"):
+            with pytest.raises(
+                ValueError, match=rf"no column '{column}' of numbers in series\n  help: there are cwnd, "
+            ):
+                draw(column)
 
 
 def test_the_band_of_limits_has_a_row_for_each_name_from_the_top_down() -> None:
@@ -1114,6 +1173,33 @@ def test_a_map_has_the_mean_of_its_runs_in_the_cell_of_both_settings() -> None:
 )
 def test_colours_of_a_map_do_not_show_noise_as_large(values: list[float], expected: tuple[float, float]) -> None:
     assert metric._span(np.array(values)) == pytest.approx(expected)
+
+
+def test_the_index_of_a_run_is_one_line_that_names_all_whom_it_compares() -> None:
+    rows = [
+        {"cc": cc, "label": label, "path.loss": loss, "goodput_mbps": rate, "point": point}
+        for point, loss in enumerate(("0%", "1%"))
+        for cc, label, rate in (("bbr", "ours", 8.0), ("cubic", "cubic", 2.0), ("cubic", "cubic", 2.0))
+    ]
+    picture = metric.metric(table(rows), ["path.loss"], "loss", "jain")
+    (line,) = [line for line in picture.axes[0].get_lines() if len(np.asarray(line.get_xdata())) == 2]
+    assert np.asarray(line.get_ydata()).tolist() == pytest.approx([metrics.jain([8.0, 2.0, 2.0])] * 2)
+    assert [text.get_text() for text in picture.legends[0].get_texts()] == ["ours + cubic (bbr + cubic)"]
+    alone = [row for row in rows if row["cc"] == "cubic"]
+    picture = metric.metric(table(alone), ["path.loss"], "loss", "jain")
+    assert not picture.legends or [text.get_text() for text in picture.legends[0].get_texts()] == ["cubic"]
+
+
+def test_colours_of_a_map_end_where_the_metric_ends() -> None:
+    assert metric._span(np.array([0.99, 1.0]), 1.0) == pytest.approx((1.0 - 0.0995, 1.0))
+    assert metric._span(np.array([0.5, 1.0]), 1.0) == (0.5, 1.0)
+    rows = [
+        {"cc": "bbr", "path.rtt": rtt, "path.loss": "0%", "goodput_mbps": rate, "point": point}
+        for point, rtt in enumerate(("5ms", "20ms"))
+        for rate in (5.0, 5.0 + point)
+    ]
+    picture = metric.heat_map(table(rows), ["path.rtt", "path.loss"], "rtt", "loss", "jain")
+    assert picture.axes[0].images[0].get_clim()[1] == pytest.approx(1.0), "Jain's index is at most 1"
 
 
 def test_a_map_tells_apart_what_a_cell_would_mix() -> None:
@@ -1570,6 +1656,14 @@ def test_the_title_of_a_picture_stands_above_its_legend() -> None:
     assert top.legends[0].get_title().get_text() == "50 \\$\nwhat is meant"
     assert entries(top) == ["our \\$", "reno"]
     assert top.get_suptitle() == ""
+    with db.plots.appearance(labels={"x": "time", "bbr": "ours", "other": "x"}):
+        with style.fitted(4, 3) as figure:
+            style.legend(figure, [Line2D([], [], label="bbr"), Line2D([], [], label="reno")])
+        with pytest.raises(ValueError, match=r"nothing is called 'other' that .*; there are 'x', 'y', 'bbr', 'reno'$"):
+            style.check_labels()
+    with db.plots.appearance(labels={"x": "time", "bbr": "ours"}):
+        style.legend(figure, [Line2D([], [], label="bbr")])
+        style.check_labels()
     right = drawn(title="50 $", legend="right")
     assert (right.get_suptitle(), right.legends[0].get_title().get_text()) == ("50 \\$", "what is meant")
     assert drawn().legends[0].get_title().get_text() == "what is meant"

@@ -290,6 +290,12 @@ def test_what_is_not_there_is_named(dumbbell: Cli) -> None:
     assert "`aqm` has no part `burst`" in dumbbell("suite", "aqm/burst").err
     listed = dumbbell("suite", "--list")
     assert "tmrg/parking-lot" in listed.out and "aqm/bursts" in listed.out
+    for arguments in ((), ("--list",)):
+        found = json.loads(dumbbell("suite", *arguments, "--json").out)["suites"]
+        assert [one["suite"] for one in found] == [suite.name for suite in suites.suites()]
+        parts = {f"{one['suite']}/{part['part']}": part["title"] for one in found for part in one["parts"]}
+        assert parts["tmrg/parking-lot"] and parts["aqm/bursts"]
+        assert all(one["reference"] and one["title"] for one in found)
     unknown = dumbbell("suite", "aqm/ecn", "--quick", "--cc", "cubik")
     assert unknown.status == 2 and "did you mean `cubic`?" in unknown.err
 

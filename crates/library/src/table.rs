@@ -3,6 +3,8 @@
 use crate::contract::{self, FULL_CONTROL, Table, VERSION, WANTS_ECN, WANTS_PACING};
 use dumbbell_cc::catalog::{DIGEST, ORIGINS};
 use libloading::Library;
+use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
+use std::error::Error;
 use std::ffi::{CStr, c_char};
 use std::path::Path;
 
@@ -50,11 +52,20 @@ fn is_word(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
+/// What the loader of the system says of `path`, without the path.
+fn why_not(error: &libloading::Error, path: &Path) -> String {
+    let said = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    let path = format!("{}: ", path.display());
+    said.strip_prefix(&path).unwrap_or(&said).to_owned()
+}
+
 impl Opened {
     /// Opens a file, which runs what the library does when it is loaded.
     pub fn open(path: &Path) -> Result<Opened, String> {
+        // All that it calls is looked up now. Looked up at the first call, what is missing would end the program.
         // SAFETY: whoever names a library in an experiment trusts it; the documentation says what that means.
-        let library = unsafe { Library::new(path) }.map_err(|error| error.to_string())?;
+        let library = unsafe { unix::Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        let library: Library = library.map_err(|error| why_not(&error, path))?.into();
         let table = {
             // SAFETY: the header declares the function so.
             let function = unsafe { library.get::<unsafe extern "C" fn() -> *const Table>(b"dumbbell_cc\0") };

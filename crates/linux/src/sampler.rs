@@ -9,7 +9,7 @@ use crate::tcp_info::{BbrInfo, TcpInfo};
 use crate::{Shared, rights};
 use dumbbell_cc_contract::CaState;
 use dumbbell_network::add_sender;
-use dumbbell_results::{FlowCounts, FlowSample, Recorder, Tells};
+use dumbbell_results::{Arrived, FlowCounts, FlowSample, Recorder, Tells};
 use dumbbell_scenario::{Flow, Scenario};
 use dumbbell_transport::Pacing;
 use dumbbell_units::{Duration, Time};
@@ -275,9 +275,11 @@ fn arrivals(
     interval: Duration,
 ) -> FlowSample {
     FlowSample {
-        goodput_bytes: delivered_bytes - last_delivered,
-        received_bytes: received_bytes - last_received,
-        mbps_per_byte: 8e-6 / interval.as_secs_f64(),
+        arrived: Arrived {
+            goodput_bytes: delivered_bytes - last_delivered,
+            received_bytes: received_bytes - last_received,
+            mbps_per_byte: 8e-6 / interval.as_secs_f64(),
+        },
         ..FlowSample::default()
     }
 }
@@ -350,9 +352,9 @@ mod tests {
         assert_eq!((row.srtt_us_x8, row.min_rtt_us, row.rtt_us), (80_000, Some(9_000), None));
         assert_eq!((row.delivery_mbps, row.delivered, row.sent, row.retransmits), (Some(2.0), 650, 700, 12));
         assert_eq!((row.sacked_out, row.packets_out, row.ca_state, row.lost), (6, 40, "recovery", None));
-        assert_eq!((row.goodput_bytes, row.received_bytes), (5_000, 7_000));
+        assert_eq!((row.arrived.goodput_bytes, row.arrived.received_bytes), (5_000, 7_000));
         // A byte in 0.1 s.
-        assert!((row.mbps_per_byte - 8e-5).abs() < 1e-12);
+        assert!((row.arrived.mbps_per_byte - 8e-5).abs() < 1e-12);
     }
 
     #[test]

@@ -27,6 +27,7 @@ struct Recent {
     departed_bits: [f64; SAMPLES],
     capacity_bits: [f64; SAMPLES],
     has_queue: [bool; SAMPLES],
+    is_full: bool,
 }
 
 impl LinkWatch {
@@ -55,7 +56,7 @@ impl LinkWatch {
     /// Whether a link was full at its latest sample: packets have waited in the latest four samples, or it has carried
     /// 95 % of what it could over these, 90 % if packets wait now.
     pub fn is_full(&self, link: usize) -> bool {
-        self.recent[link].is_full()
+        self.recent[link].is_full
     }
 }
 
@@ -67,9 +68,10 @@ impl Recent {
         self.departed_bits[SAMPLES - 1] = sample.departed_bits;
         self.capacity_bits[SAMPLES - 1] = sample.capacity_bits.map_or(f64::INFINITY, |bits| bits as f64);
         self.has_queue[SAMPLES - 1] = sample.queue_packets > 0;
+        self.is_full = self.finds_full();
     }
 
-    fn is_full(&self) -> bool {
+    fn finds_full(&self) -> bool {
         let capacity: f64 = self.capacity_bits.iter().sum();
         let share = if capacity > 0.0 { self.departed_bits.iter().sum::<f64>() / capacity } else { 0.0 };
         let waits = self.has_queue[SAMPLES - 1];
@@ -89,7 +91,7 @@ mod tests {
     fn is_full(samples: &[(f64, u64)]) -> bool {
         let mut recent = Recent::default();
         samples.iter().for_each(|&(bits, waits)| recent.note(&sample(bits, waits)));
-        recent.is_full()
+        recent.is_full
     }
 
     #[test]
@@ -115,6 +117,6 @@ mod tests {
         let mut recent = Recent::default();
         let unlimited = LinkSample { departed_bits: 1e12, capacity_bits: None, ..LinkSample::default() };
         (0..9).for_each(|_| recent.note(&unlimited));
-        assert!(!recent.is_full());
+        assert!(!recent.is_full);
     }
 }

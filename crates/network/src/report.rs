@@ -1,13 +1,18 @@
 //! What links show of themselves, as the rows that result tables are made of.
 
 use dumbbell_path::wifi::RadioCounters;
-use dumbbell_path::{DropCause, LinkCounters, Medium, Packet, Port};
+use dumbbell_path::{DropCause, LinkCounters, Medium, Packet, Port, Tally};
 use dumbbell_results::{LinkCounts, LinkSample, LinkSummary, UNKNOWN};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
 
+/// The bytes that packets took of what a port could send.
+fn framed<P: Packet>(medium: &dyn Medium<P>, port: Port, departed: Tally) -> u64 {
+    departed.bytes + departed.packets * u64::from(medium.framing_bytes(port))
+}
+
 /// A port of a medium at `now`, `interval` after the sample before. `departed` holds the bytes that had left it then,
-/// and those that have left it now when this returns.
+/// framing included, and those that have left it now when this returns.
 pub(crate) fn link_sample<P: Packet>(
     medium: &mut dyn Medium<P>,
     port: Port,
@@ -17,8 +22,9 @@ pub(crate) fn link_sample<P: Packet>(
 ) -> LinkSample {
     let backlog = medium.backlog(now, port);
     let counters = medium.counters(now, port);
-    let departed_bits = (counters.departures.bytes - *departed) as f64 * 8.0;
-    *departed = counters.departures.bytes;
+    let framed = framed(medium, port, counters.departures);
+    let departed_bits = (framed - *departed) as f64 * 8.0;
+    *departed = framed;
     LinkSample {
         queue_bytes: backlog.bytes,
         queue_packets: backlog.packets,
@@ -46,6 +52,7 @@ pub fn link_summary<P: Packet>(
         link: number,
         measured_s,
         departed_bytes: stats.departed.bytes,
+        framed_bytes: framed(medium, port, stats.departed),
         capacity_bits: stats.capacity_bits,
         mean_queue_bytes: stats.mean_bytes,
         p95_queue_bytes: stats.p95_bytes as f64,

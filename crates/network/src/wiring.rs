@@ -6,6 +6,7 @@ use dumbbell_path::{Link, LinkRate, Media, Medium, Packet, Port, SharedBuffer};
 use dumbbell_scenario::{Dscp, Flow, Radio, Scenario};
 use dumbbell_units::{Duration, Rng, Time};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Random streams: links count from here, flows' controllers from the second number, and one is for starts.
 const LINK_STREAMS: u64 = 1 << 32;
@@ -41,7 +42,7 @@ fn radio_link(scenario: &Scenario, index: usize, radio: &Radio) -> RadioLink {
     let link = &scenario.links[index];
     RadioLink {
         config: link.config.clone(),
-        wifi: radio.wifi.clone(),
+        wifi: Arc::clone(&radio.wifi),
         from: link.from,
         to: link.to,
         is_from_access_point: radio.is_from_access_point,

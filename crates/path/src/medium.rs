@@ -88,6 +88,11 @@ pub trait Medium<P: Packet>: Send {
     /// Bits that could be sent at a port between two instants; `None` for an unlimited rate.
     fn capacity_bits(&self, port: Port, since: Time, until: Time) -> Option<u64>;
 
+    /// Bytes besides the IP length that each packet takes of what a port could send: the framing of its line.
+    fn framing_bytes(&self, _port: Port) -> u32 {
+        0
+    }
+
     /// Starts the interval that [`measured`](Self::measured) reports; without it that is the whole run.
     fn start_measuring(&mut self, now: Time);
 
@@ -206,6 +211,10 @@ impl<P: Packet + Send> Medium<P> for Link<P> {
 
     fn capacity_bits(&self, _port: Port, since: Time, until: Time) -> Option<u64> {
         Link::capacity_bits(self, since, until)
+    }
+
+    fn framing_bytes(&self, _port: Port) -> u32 {
+        Link::framing_bytes(self)
     }
 
     fn start_measuring(&mut self, now: Time) {

@@ -46,6 +46,17 @@ pub(crate) struct Pipe<P> {
     ahead_until: Time,
 }
 
+/// Memory for what is in a pipe that stays in order. Of a thousand pipes of a radio few have packets at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct PipeMemory<P>(Ring<Run<P>>);
+
+impl<P: Packet> PipeMemory<P> {
+    /// Bytes [claimed](dumbbell_units::claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        self.0.memory()
+    }
+}
+
 impl<P: Packet> Pipe<P> {
     /// Longer delays, of 290 years, are not plain, so that times of arrival stay within 64 bits.
     const LONGEST_PLAIN: Duration = Duration::from_nanos(u64::MAX / 2);
@@ -176,6 +187,24 @@ impl<P: Packet> Pipe<P> {
             self.next_arrival = arrivals.next();
         }
         self.runs.push_back(Run { instants: arrivals, packet });
+    }
+
+    /// An empty pipe leaves its memory to others that will have packets.
+    #[inline]
+    pub(crate) fn lend_memory(&mut self, spare: &mut Vec<PipeMemory<P>>) {
+        if self.runs.is_empty() && self.runs.capacity() > 0 {
+            spare.push(PipeMemory(std::mem::take(&mut self.runs)));
+        }
+    }
+
+    /// A pipe that has no memory takes some that others have left.
+    #[inline]
+    pub(crate) fn borrow_memory(&mut self, spare: &mut Vec<PipeMemory<P>>) {
+        if self.runs.capacity() == 0
+            && let Some(PipeMemory(runs)) = spare.pop()
+        {
+            self.runs = runs;
+        }
     }
 
     /// When the next packet comes out.

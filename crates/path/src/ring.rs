@@ -4,7 +4,7 @@
 //! `Copy`, so that nothing has to be dropped.
 
 /// A queue of `Copy` items.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ring<T> {
     places: Vec<T>,
     first: usize,
@@ -16,6 +16,11 @@ impl<T: Copy + Default> Ring<T> {
 
     pub(crate) fn new() -> Ring<T> {
         Ring { places: Vec::new(), first: 0, len: 0 }
+    }
+
+    /// How many items it can hold before it grows.
+    pub(crate) fn capacity(&self) -> usize {
+        self.places.len()
     }
 
     /// How many items there are.

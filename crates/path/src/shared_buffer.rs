@@ -139,6 +139,10 @@ impl<P: Packet + Send> Medium<P> for SharedBuffer<P> {
         self.ports[usize::from(port)].link.capacity_bits(since, until)
     }
 
+    fn framing_bytes(&self, port: Port) -> u32 {
+        self.ports[usize::from(port)].link.framing_bytes()
+    }
+
     fn start_measuring(&mut self, now: Time) {
         self.ports.iter_mut().for_each(|port| port.link.start_measuring(now));
     }

@@ -20,7 +20,7 @@ pub use datagrams::{DatagramSummary, datagrams};
 pub use histogram::Histogram;
 pub use names::Names;
 pub use recorder::Recorder;
-pub use samples::{FlowSample, LinkSample, Tells};
+pub use samples::{Arrived, FlowSample, LinkSample, Tells};
 pub use series::Series;
 pub use summary::{FlowCounts, FlowSummary, LinkCounts, LinkSummary, StreamSummary, UNKNOWN, flows, links};
 pub use table::{Column, Table, Values};

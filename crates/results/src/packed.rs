@@ -40,6 +40,8 @@ mod head {
     pub const SAMPLE: u8 = 1;
     /// Another one, which is given.
     pub const OTHER: u8 = 2;
+    /// Added to one of these: the words are those of the latest row with this index, and are not given.
+    pub const AGAIN: u8 = 4;
 }
 
 /// What has to be known of the rows so far to add one, or to read one.
@@ -125,21 +127,8 @@ impl Packed {
     /// Adds a row of so many groups of words.
     #[inline]
     pub fn push(&mut self, place: Place, words: &[Group]) {
-        let most = MAX_HEAD_BYTES + words.len() * MAX_GROUP_BYTES;
-        if self.blocks.last().is_none_or(|block| block.capacity() - block.len() < most) {
-            self.add_block(most);
-        }
+        self.push_head(place, 0, words.len() * MAX_GROUP_BYTES);
         let Some(block) = self.blocks.last_mut() else { return };
-        if place == self.known.next() {
-            block.push(head::NEXT);
-        } else if place == self.known.next_sample() {
-            block.push(head::SAMPLE);
-        } else {
-            block.push(head::OTHER);
-            push_number(block, place.at.as_nanos());
-            push_number(block, u64::from(place.index));
-        }
-        self.known.go_to(place);
         let mut whole = self.whole;
         let before = &mut self.known.words_of(place.index)[..words.len()];
         for group in 0..words.len() {
@@ -151,6 +140,38 @@ impl Packed {
             }
             whole = whole.saturating_sub(GROUP);
         }
+    }
+
+    /// Adds a row with the words of the [latest](Self::latest) with its index.
+    #[inline]
+    pub fn push_again(&mut self, place: Place) {
+        self.push_head(place, head::AGAIN, 0);
+    }
+
+    /// The words of the latest row with an index; all zero if there was none.
+    #[inline]
+    pub fn latest(&mut self, index: u32) -> &[Group] {
+        self.known.words_of(index)
+    }
+
+    /// Begins a row, of which so many bytes at most are to follow in its block.
+    #[inline]
+    fn push_head(&mut self, place: Place, again: u8, most: usize) {
+        let most = MAX_HEAD_BYTES + most;
+        if self.blocks.last().is_none_or(|block| block.capacity() - block.len() < most) {
+            self.add_block(most);
+        }
+        let Some(block) = self.blocks.last_mut() else { return };
+        if place == self.known.next() {
+            block.push(head::NEXT | again);
+        } else if place == self.known.next_sample() {
+            block.push(head::SAMPLE | again);
+        } else {
+            block.push(head::OTHER | again);
+            push_number(block, place.at.as_nanos());
+            push_number(block, u64::from(place.index));
+        }
+        self.known.go_to(place);
         self.rows += 1;
     }
 
@@ -168,7 +189,7 @@ impl Packed {
         for block in &self.blocks {
             let mut bytes = block.as_slice();
             while let Some(head) = bytes.split_off_first() {
-                let place = match *head {
+                let place = match *head & !head::AGAIN {
                     head::NEXT => known.next(),
                     head::SAMPLE => known.next_sample(),
                     _ => {
@@ -179,7 +200,8 @@ impl Packed {
                 known.go_to(place);
                 let mut whole = self.whole;
                 let words = &mut known.words_of(place.index)[..groups(place.index)];
-                for words in &mut *words {
+                let given = if *head & head::AGAIN == 0 { words.len() } else { 0 };
+                for words in &mut words[..given] {
                     for bit in bits(bytes.split_off_first().copied().unwrap_or(0)) {
                         words[bit] = changed(bit < whole, words[bit], read(&mut bytes));
                     }
@@ -317,7 +339,12 @@ mod tests {
     }
 
     fn push(packed: &mut Packed, (place, words): &(Place, [Group; 3])) {
-        packed.push(*place, &words[..groups(place.index)]);
+        let words = &words[..groups(place.index)];
+        if packed.latest(place.index)[..words.len()] == *words && place.at.as_nanos() % 2 == 0 {
+            packed.push_again(*place);
+        } else {
+            packed.push(*place, words);
+        }
     }
 
     fn is_read(packed: &Packed, rows: &[(Place, [Group; 3])]) {
@@ -338,13 +365,15 @@ mod tests {
         fn what_was_pushed_is_read(
             whole in 0usize..20,
             rows in proptest::collection::vec(
-                ((0u64..4, 0u32..3), proptest::array::uniform3(proptest::array::uniform8(words()))), 0..50),
+                ((0u64..4, 0u32..3, any::<bool>()), proptest::array::uniform3(proptest::array::uniform8(words()))), 0..50),
             half in 0usize..50,
         ) {
-            let mut at = Time::ZERO;
-            let place = |((later, index), words)| {
+            let (mut at, mut latest) = (Time::ZERO, [[[0; GROUP]; 3]; 3]);
+            let place = |((later, index, is_again), words)| {
                 at += Duration::from_nanos(later);
-                (Place { at, index }, words)
+                let latest = &mut latest[index as usize];
+                *latest = if is_again { *latest } else { words };
+                (Place { at, index }, *latest)
             };
             let rows: Vec<_> = rows.into_iter().map(place).collect();
             let (first, second) = rows.split_at(half.min(rows.len()));

@@ -3,7 +3,7 @@
 //! The recorder only looks: a run gives the same bytes in its summary tables whether it records or not.
 
 use crate::packed::{GROUP, Group, Packed, Place, groups};
-use crate::samples::{FLOW_SERIES, FLOW_STATES, FlowSample, LINK_SERIES, LinkSample, Sample};
+use crate::samples::{Arrived, FLOW_SERIES, FLOW_STATES, FlowSample, LINK_SERIES, LinkSample, Sample};
 use crate::series::{Observed, Rows, Series};
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
@@ -60,6 +60,13 @@ impl Recorder {
     /// Adds a flow to the sample. `observe` writes the values of its controller, in the order of their names.
     #[inline]
     pub fn flow(&mut self, now: Time, index: usize, sample: FlowSample, observe: impl FnOnce(&mut [f64])) {
+        let groups = self.write(index, &sample, observe);
+        self.flows.push(place(now, index), &self.words[..groups]);
+    }
+
+    /// Writes the words of a flow's sample; returns how many groups they are.
+    #[inline(always)]
+    fn write(&mut self, index: usize, sample: &FlowSample, observe: impl FnOnce(&mut [f64])) -> usize {
         let count = self.observed.count(index);
         observe(&mut self.values[..count]);
         let words = self.words.as_flattened_mut();
@@ -70,7 +77,27 @@ impl Recorder {
         }
         let groups = groups(FlowSample::WORDS + count);
         rest[..groups * GROUP - FlowSample::WORDS - count].fill(0);
-        self.flows.push(place(now, index), &self.words[..groups]);
+        groups
+    }
+
+    /// Adds a flow to the sample whose sender nothing has reached since the sample before; of this one only what arrived
+    /// and what limits the sender need be known. Adds nothing, and returns false, where these are others than before:
+    /// then it is to be [added](Self::flow) as a whole.
+    #[inline]
+    pub fn flow_again(&mut self, now: Time, index: usize, arrived: &Arrived, limited_by: &'static str) -> bool {
+        let place = place(now, index);
+        let words = self.flows.latest(place.index).as_flattened();
+        let repeats = FlowSample::repeats(arrived, limited_by, words, &self.names);
+        if repeats {
+            self.flows.push_again(place);
+        }
+        repeats
+    }
+
+    /// Whether the latest row of a flow shows this sample.
+    pub fn is_latest(&mut self, index: usize, sample: &FlowSample, observe: impl FnOnce(&mut [f64])) -> bool {
+        let groups = self.write(index, sample, observe);
+        self.flows.latest(place(Time::ZERO, index).index)[..groups] == self.words[..groups]
     }
 
     /// Adds a link to the sample.
@@ -154,6 +181,27 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_repeated_if_there_was_one_and_the_same_arrived_and_limits_the_sender() {
+        let mut recorder = recorder(&[&["round"], &[]]);
+        let arrived = |goodput_bytes| Arrived { goodput_bytes, received_bytes: 0, mbps_per_byte: 0.1 };
+        assert!(!recorder.flow_again(Time::ZERO, 0, &arrived(0), ""), "there was no row");
+        let whole = FlowSample { cwnd: 7, arrived: arrived(10), limited_by: "cwnd", ..FlowSample::default() };
+        recorder.flow(Time::ZERO, 0, whole.clone(), |values| values[0] = 3.0);
+        let later = Time::from_nanos(1);
+        assert!(!recorder.flow_again(later, 0, &arrived(11), "cwnd"));
+        assert!(!recorder.flow_again(later, 0, &arrived(10), "timeout"));
+        assert!(!recorder.flow_again(later, 1, &arrived(10), "cwnd"), "another flow");
+        assert!(recorder.flow_again(later, 0, &arrived(10), "cwnd"));
+        assert!(recorder.is_latest(0, &whole, |values| values[0] = 3.0));
+        assert!(!recorder.is_latest(0, &whole, |values| values[0] = 4.0));
+        let (flows, _) = recorder.take();
+        assert_eq!(column(&flows, "t_s"), &Values::Float(vec![0.0, 1e-9]));
+        assert_eq!(column(&flows, "cwnd"), &Values::Float(vec![7.0, 7.0]));
+        assert_eq!(column(&flows, "cc_round"), &Values::Float(vec![3.0, 3.0]));
+        assert!(!recorder.flow_again(later, 0, &arrived(10), "cwnd"), "rows that were taken are gone");
+    }
+
+    #[test]
     fn rows_keep_their_order_when_they_are_taken_between_two_of_any_number() {
         let mut recorder = recorder(&[&["bw_mbps", "round"], &["round"]]);
         let number = |row: u32| f64::from(row);
@@ -223,8 +271,11 @@ mod tests {
 
     #[test]
     fn of_a_sender_that_nobody_looks_into_only_arrivals_are_numbers() {
-        let sample =
-            FlowSample { tells: Tells::Nothing, goodput_bytes: 3, mbps_per_byte: 2.0, ..FlowSample::default() };
+        let sample = FlowSample {
+            tells: Tells::Nothing,
+            arrived: Arrived { goodput_bytes: 3, received_bytes: 0, mbps_per_byte: 2.0 },
+            ..FlowSample::default()
+        };
         let known = [("t_s", 0.0), ("goodput_mbps", 6.0), ("received_mbps", 0.0)];
         assert_eq!(numbers(sample), named(&known));
     }

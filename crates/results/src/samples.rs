@@ -21,12 +21,8 @@ pub struct FlowSample {
     pub min_rtt_us: Option<u32>,
     /// Latest sample of the delivery rate in Mbit/s, if there is one.
     pub delivery_mbps: Option<f64>,
-    /// Bytes that the receiving application got since the sample before.
-    pub goodput_bytes: u64,
-    /// IP bytes of data packets, duplicates included, that arrived at the receiver since the sample before.
-    pub received_bytes: u64,
-    /// Mbit/s of a byte in every interval between samples.
-    pub mbps_per_byte: f64,
+    /// What arrived.
+    pub arrived: Arrived,
     /// Packets delivered so far.
     pub delivered: u64,
     /// Data packets sent so far.
@@ -47,6 +43,23 @@ pub struct FlowSample {
     pub limited_by: &'static str,
     /// What the sender tells.
     pub tells: Tells,
+}
+
+/// What arrived at a flow's receiver since the sample before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrived {
+    /// Bytes that the receiving application got.
+    pub goodput_bytes: u64,
+    /// IP bytes of data packets, duplicates included.
+    pub received_bytes: u64,
+    /// Mbit/s of a byte in every interval between samples.
+    pub mbps_per_byte: f64,
+}
+
+impl Arrived {
+    fn mbps(&self, bytes: u64) -> f64 {
+        bytes as f64 * self.mbps_per_byte
+    }
 }
 
 /// What a sender tells of itself. What it does not tell is null in tables.
@@ -84,7 +97,7 @@ pub struct LinkSample {
     pub queue_bytes: u64,
     /// Packets that wait.
     pub queue_packets: u64,
-    /// Bits that left since the sample before.
+    /// Bits that left since the sample before, those of the framing included.
     pub departed_bits: f64,
     /// Bits that could have left; `None` for an unlimited rate.
     pub capacity_bits: Option<u64>,
@@ -147,6 +160,24 @@ fn name(number: u64, names: &[&'static str]) -> &'static str {
     usize::try_from(number).ok().and_then(|place| names.get(place)).copied().unwrap_or_default()
 }
 
+impl FlowSample {
+    /// Where the words are that may change while nothing reaches the sender.
+    const GOODPUT: usize = 0;
+    const RECEIVED: usize = 1;
+    const LIMITED_BY: usize = 15;
+    /// A word that no sample has as zero.
+    const MBPS_PER_BYTE: usize = 20;
+
+    /// Whether a sample in which so much arrived repeats the one before, of these words, if nothing has reached the
+    /// sender since. Where there was none they are zero.
+    pub(crate) fn repeats(arrived: &Arrived, limited_by: &'static str, words: &[u64], names: &[&'static str]) -> bool {
+        words[Self::MBPS_PER_BYTE] == arrived.mbps_per_byte.to_bits()
+            && words[Self::GOODPUT] == arrived.goodput_bytes
+            && words[Self::RECEIVED] == arrived.received_bytes
+            && std::ptr::eq(name(words[Self::LIMITED_BY], names), limited_by)
+    }
+}
+
 impl Sample for FlowSample {
     const WHOLE: usize = 19;
     const FLOATS: usize = 2;
@@ -155,8 +186,8 @@ impl Sample for FlowSample {
     fn write(&self, words: &mut [u64], names: &mut Vec<&'static str>) {
         let Some(words) = words.first_chunk_mut() else { return };
         *words = [
-            self.goodput_bytes,
-            self.received_bytes,
+            self.arrived.goodput_bytes,
+            self.arrived.received_bytes,
             self.delivered,
             self.sent,
             self.inflight.into(),
@@ -175,7 +206,7 @@ impl Sample for FlowSample {
             number(self.mode, names, words[17]),
             self.tells as u64,
             self.delivery_mbps.map_or(NONE, f64::to_bits),
-            self.mbps_per_byte.to_bits(),
+            self.arrived.mbps_per_byte.to_bits(),
         ];
     }
 
@@ -213,9 +244,7 @@ impl Sample for FlowSample {
             rtt_us: some(rtt_us, u64::cast_signed),
             min_rtt_us: some(min_rtt_us, narrow),
             delivery_mbps: some(delivery_mbps, f64::from_bits),
-            goodput_bytes,
-            received_bytes,
-            mbps_per_byte: f64::from_bits(mbps_per_byte),
+            arrived: Arrived { goodput_bytes, received_bytes, mbps_per_byte: f64::from_bits(mbps_per_byte) },
             delivered,
             sent,
             lost: some(lost, |lost| lost),
@@ -328,13 +357,13 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
         "goodput_mbps",
         "Mbit/s",
         "Payload that the application got since the sample before.",
-        each!(|r| { r.sample.goodput_bytes as f64 * r.sample.mbps_per_byte }),
+        each!(|r| r.sample.arrived.mbps(r.sample.arrived.goodput_bytes)),
     ),
     Declared::floats(
         "received_mbps",
         "Mbit/s",
         "IP bytes of data packets, duplicates included, that arrived at the receiver since the sample before.",
-        each!(|r| r.sample.received_bytes as f64 * r.sample.mbps_per_byte),
+        each!(|r| r.sample.arrived.mbps(r.sample.arrived.received_bytes)),
     ),
     Declared::floats(
         "acked_total",
@@ -400,7 +429,7 @@ pub(crate) const LINK_SERIES: &[Declared<Row<LinkSample>>] = &[
     Declared::floats(
         "utilization",
         "share",
-        "Bits that left over those that could have since the sample before.",
+        "Bits that left, framing included, over those that could have since the sample before.",
         each!(|r| match r.sample.capacity_bits {
             Some(bits) if bits > 0 => r.sample.departed_bits / bits as f64,
             _ => f64::NAN,
@@ -438,9 +467,7 @@ mod tests {
             rtt_us: Some(6),
             min_rtt_us: Some(7),
             delivery_mbps: Some(0.1),
-            goodput_bytes: 9,
-            received_bytes: 10,
-            mbps_per_byte: 1.0 / 3.0,
+            arrived: Arrived { goodput_bytes: 9, received_bytes: 10, mbps_per_byte: 1.0 / 3.0 },
             delivered: 12,
             sent: 13,
             lost: Some(0),

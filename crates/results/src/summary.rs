@@ -257,6 +257,8 @@ pub struct LinkSummary {
     pub measured_s: f64,
     /// Bytes (IP length) that left the transmitter in the measured interval.
     pub departed_bytes: u64,
+    /// The same with the framing of its line.
+    pub framed_bytes: u64,
     /// Bits that it could have sent in that time; `None` for an unlimited rate.
     pub capacity_bits: Option<u64>,
     /// Bytes that waited, by time.
@@ -279,12 +281,15 @@ pub struct LinkSummary {
 pub(crate) const LINKS: &[Declared<LinkSummary>] = &[
     Declared::index("link", "Number of the link, from 0; each direction is a link of its own.", |l| l.link),
     Declared::text("name", "Name of the link.", |l| &l.name),
-    Declared::float("utilization", "share", "Bytes that left over those that could have; null without a rate.", |l| {
-        match l.capacity_bits {
-            Some(bits) if bits > 0 => l.departed_bytes as f64 * 8.0 / bits as f64,
+    Declared::float(
+        "utilization",
+        "share",
+        "Bytes that left, framing (`overhead`) included, over those that could have; null without a rate.",
+        |l| match l.capacity_bits {
+            Some(bits) if bits > 0 => l.framed_bytes as f64 * 8.0 / bits as f64,
             _ => f64::NAN,
-        }
-    }),
+        },
+    ),
     Declared::float("throughput_mbps", "Mbit/s", "IP bytes that left the transmitter.", |l| {
         l.departed_bytes as f64 * 8e-6 / l.measured_s
     }),

@@ -1,9 +1,9 @@
 //! Every column of every table holds what its row says, in the unit that it names.
 
 use dumbbell_results::{
-    Completion, DatagramSummary, FlowCounts, FlowSample, FlowSummary, Histogram, LinkCounts, LinkSample, LinkSummary,
-    PageLoad, Recorder, StreamSummary, Table, Tells, TrafficSummary, UNKNOWN, Values, columns, completions, datagrams,
-    flows, links, pages, traffic,
+    Arrived, Completion, DatagramSummary, FlowCounts, FlowSample, FlowSummary, Histogram, LinkCounts, LinkSample,
+    LinkSummary, PageLoad, Recorder, StreamSummary, Table, Tells, TrafficSummary, UNKNOWN, Values, columns,
+    completions, datagrams, flows, links, pages, traffic,
 };
 use dumbbell_units::{Duration, Time};
 
@@ -163,6 +163,7 @@ fn a_radio_link() {
         name: "wifi".to_owned(),
         measured_s: 4.0,
         departed_bytes: 1_000_000,
+        framed_bytes: 1_200_000,
         capacity_bits: Some(16_000_000),
         mean_queue_bytes: 1.5,
         p95_queue_bytes: 2.5,
@@ -182,7 +183,7 @@ fn a_radio_link() {
         &[
             ("link", "1"),
             ("name", "wifi"),
-            ("utilization", "0.5"),
+            ("utilization", "0.6"),
             ("throughput_mbps", "2"),
             ("capacity_mbps", "4"),
             ("mean_queue_bytes", "1.5"),
@@ -237,9 +238,7 @@ fn a_flow_at_an_instant() {
         rtt_us: Some(11_000),
         min_rtt_us: Some(9_000),
         delivery_mbps: Some(7.5),
-        goodput_bytes: 1_000,
-        received_bytes: 3_000,
-        mbps_per_byte: 0.25,
+        arrived: Arrived { goodput_bytes: 1_000, received_bytes: 3_000, mbps_per_byte: 0.25 },
         delivered: 20,
         sent: 21,
         lost: Some(22),

@@ -161,7 +161,7 @@ fn link_table(link: &Link, source: &RateSource, scenario: &Scenario, traces: Tra
     put(&mut table, "duplex", false);
     match radio {
         None => put(&mut table, "rate", rate(&config.rate, source, traces)),
-        Some(radio) => put(&mut table, "wifi", declared(&radio.wifi)),
+        Some(radio) => put(&mut table, "wifi", declared(&*radio.wifi)),
     }
     put(&mut table, "delay", delay(&config.delay));
     if radio.is_none() {

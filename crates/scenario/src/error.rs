@@ -24,7 +24,7 @@ impl Sources {
 
     /// Orders places: overrides, included files, the file itself.
     pub(crate) fn order(&self, span: &Span) -> (Option<usize>, usize) {
-        (self.files.iter().position(|file| *file == span.source), span.range.start)
+        (self.files.iter().position(|file| *file == span.source()), span.range().start)
     }
 }
 
@@ -184,7 +184,7 @@ impl std::error::Error for ScenarioErrors {}
 impl ScenarioError {
     fn place(problem: Problem, sources: &Sources) -> ScenarioError {
         let Problem { key, span, message, help } = problem;
-        let source = &sources.texts[span.as_ref().map_or(0, |s| s.source)];
+        let source = &sources.texts[span.as_ref().map_or(0, Span::source)];
         let file = source.name.clone();
         let mut error = ScenarioError { file, line: None, column: None, key, message, help, snippet: None };
         if let (Some(text), Some(span)) = (&source.text, span) {
@@ -195,7 +195,7 @@ impl ScenarioError {
                 }
                 offset
             };
-            let (start, end) = (at(span.range.start), at(span.range.end));
+            let (start, end) = (at(span.range().start), at(span.range().end));
             let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
             let line = text[line_start..].lines().next().unwrap_or("");
             let column = text[line_start..start].chars().count();
@@ -305,7 +305,7 @@ mod tests {
         let sources = Sources::new("a.toml", Some(&text));
         let start = text.find("\"10").unwrap();
         let mut problems = Problems::default();
-        let span = Span { source: 0, range: start..start + 8 };
+        let span = Span::new(0, start..start + 8);
         problems.push(Problem::new("path.rate", Some(span), "cannot read it").help("write it"));
         let errors = problems.into_result(&sources).unwrap_err();
         assert_eq!(

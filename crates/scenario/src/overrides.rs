@@ -33,7 +33,7 @@ impl Overrides {
             let text = format!("{key}={value}");
             let source = sources.texts.len();
             let node = Node::from_override(value, key.len() + 1..text.len(), source);
-            let key_span = Some(Span { source, range: 0..key.len() });
+            let key_span = Some(Span::new(source, 0..key.len()));
             sources.texts.push(Source { name: "--set".to_owned(), text: Some(text) });
             let set = KeyPath::parse(key).and_then(|path| match path.0.first() {
                 Some(Step::Key(first)) if first == "include" => {

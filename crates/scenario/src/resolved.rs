@@ -107,8 +107,8 @@ pub struct PoolShare {
 /// The radio of a Wi-Fi link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Radio {
-    /// Channel, rate, aggregates; the access point is given.
-    pub wifi: Wifi,
+    /// Channel, rate, aggregates; the access point is given. Links that are alike share it.
+    pub wifi: Arc<Wifi>,
     /// Whether the link comes from the access point.
     pub is_from_access_point: bool,
 }

@@ -10,6 +10,7 @@ use crate::error::{Problem, Problems, Sources};
 use crate::key_path::{KeyPath, Step};
 use crate::tree::{Entry, Node, Span, Value};
 use dumbbell_units::Rng;
+use std::collections::HashSet;
 
 /// The most points of one experiment.
 const MAX_POINTS: usize = 1_000_000;
@@ -44,6 +45,25 @@ impl Axis {
     fn len(&self) -> usize {
         self.keys.first().map_or(0, |key| key.values.len())
     }
+
+    /// Refuses values that are there twice: their runs would count as so many more samples of the same point.
+    fn refuse_twins(&self, problems: &mut Problems) {
+        let Some(first) = self.keys.first() else { return };
+        let values = |index: usize| self.keys.iter().map(move |key| key.values[index].to_json());
+        let mut seen = HashSet::new();
+        let Some(twin) = (0..self.len()).find(|&index| !seen.insert(values(index).collect::<Vec<_>>())) else { return };
+        let named = |(key, value): (&SweptKey, serde_json::Value)| match self.keys.len() {
+            1 => format!("{value}"),
+            _ => format!("{} = {value}", key.text),
+        };
+        let said = self.keys.iter().zip(values(twin)).map(named).collect::<Vec<_>>().join(", ");
+        let message = match self.keys.len() {
+            1 => format!("`{}` has the value {said} twice", first.text),
+            _ => format!("{said} are there twice"),
+        };
+        let problem = Problem::new(format!("sweep.{}", first.text), first.values[twin].span.clone(), message);
+        problems.push(problem.help("remove one; `repeat` runs a point again, with another seed"));
+    }
 }
 
 impl Sweep {
@@ -76,6 +96,9 @@ impl Sweep {
         axes.append(&mut sweep.axes);
         axes.sort_by_key(|axis| axis.keys.first().and_then(|k| k.span.as_ref().map(|span| sources.order(span))));
         sweep.axes = axes;
+        for axis in &sweep.axes {
+            axis.refuse_twins(problems);
+        }
         let points = sweep.axes.iter().try_fold(sweep.repeat as usize, |n, axis| n.checked_mul(axis.len()));
         if points.is_none_or(|n| n > MAX_POINTS) {
             let help = format!("allowed: at most {MAX_POINTS} points, repetitions included");
@@ -255,6 +278,22 @@ mod tests {
     fn zipped_keys_move_together_at_the_place_of_the_first() {
         let text = "[sweep]\na = [1, 2]\nb = [5, 6]\nc = [3, 4]\nzip = [[\"a\", \"c\"]]\n";
         assert_eq!(labels(text), ["a=1 c=3 b=5", "a=1 c=3 b=6", "a=2 c=4 b=5", "a=2 c=4 b=6"]);
+    }
+
+    #[test]
+    fn a_value_that_is_there_twice_is_refused_unless_what_moves_with_it_differs() {
+        let refused = |text: &str| {
+            let mut problems = Problems::default();
+            let mut tree = Node::from_toml(text, 0, &mut problems);
+            Sweep::take(&mut tree, &Sources::default(), &mut problems);
+            format!("{problems:?}")
+        };
+        assert!(refused("[sweep]\na = [1, 2, 1]\n").contains("`a` has the value 1 twice"));
+        assert!(refused("[sweep]\na = [{ b = [1] }, { b = [1] }]\n").contains("twice"));
+        let zipped = "[sweep]\na = [1, 1, 1]\nb = [\"x\", \"y\", \"x\"]\nzip = [[\"a\", \"b\"]]\n";
+        assert!(refused(zipped).contains("a = 1, b = \\\"x\\\" are there twice"), "{}", refused(zipped));
+        assert_eq!(labels(&zipped.replace("\"x\"]", "\"z\"]")), ["a=1 b=\"x\"", "a=1 b=\"y\"", "a=1 b=\"z\""]);
+        assert_eq!(labels("[sweep]\na = [1, 1.5]\nb = [1, 1.5]\n").len(), 4);
     }
 
     #[test]

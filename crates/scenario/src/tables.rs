@@ -19,7 +19,7 @@ impl Tables {
         for table in tables {
             let place = match &table.span {
                 // Tables of one override stand at one place.
-                Some(span) => format!("{} {} {}", span.source, span.range.start, table.profile),
+                Some(span) => format!("{} {} {}", span.source(), span.range().start, table.profile),
                 None => table.at.to_string(),
             };
             match self.numbers.entry(place) {

@@ -12,13 +12,31 @@ use toml::de::{DeTable, DeValue};
 /// Keys whose value may be a text instead of a table, and the entry of the table that the text stands for.
 pub(crate) const LONG_FORMS: [(&str, &str); 3] = [("cc", "name"), ("queue", "kind"), ("transport", "profile")];
 
-/// Where a value was written.
+/// Where a value was written. Files have one for every key and value, so they are small: what is beyond 4 GB of a text
+/// is said to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
+    source: u32,
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// Bytes of a text, which is given by its index in [`Sources`](crate::error::Sources).
+    pub(crate) fn new(source: usize, range: Range<usize>) -> Span {
+        let [source, start, end] = [source, range.start, range.end].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        Span { source, start, end }
+    }
+
     /// Index of the text in [`Sources`](crate::error::Sources).
-    pub source: usize,
+    pub(crate) fn source(&self) -> usize {
+        self.source as usize
+    }
+
     /// Bytes of the text.
-    pub range: Range<usize>,
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 /// A value and where it was written; values that come from no text have no span.
@@ -55,16 +73,16 @@ impl Node {
     pub(crate) fn from_toml(text: &str, source: usize, problems: &mut Problems) -> Node {
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in errors {
-            let span = error.span().map(|range| Span { source, range });
+            let span = error.span().map(|range| Span::new(source, range));
             problems.push(Problem::new("", span, format!("this is not TOML: {}", error.message())));
         }
         let root = Node { value: table_from_toml(table.get_ref(), source), span: None };
-        Node { span: Some(Span { source, range: 0..0 }), ..root }
+        Node { span: Some(Span::new(source, 0..0)), ..root }
     }
 
     /// The value of an override. Anything that is not a TOML value is a text, so that quotes can be left out.
     pub(crate) fn from_override(text: &str, range: Range<usize>, source: usize) -> Node {
-        let span = Some(Span { source, range });
+        let span = Some(Span::new(source, range));
         let mut node = match DeValue::parse(text.trim()) {
             Ok(value) => node_from_toml(&value, source),
             Err(_) => Node { value: Value::Text(text.trim().to_owned()), span: None },
@@ -276,7 +294,7 @@ impl Value {
 }
 
 fn node_from_toml(value: &Spanned<DeValue<'_>>, source: usize) -> Node {
-    let span = Some(Span { source, range: value.span() });
+    let span = Some(Span::new(source, value.span()));
     let value = match value.get_ref() {
         DeValue::Boolean(b) => Value::Bool(*b),
         DeValue::Integer(i) => integer_from_toml(i.as_str(), i.radix()),
@@ -306,7 +324,7 @@ pub(crate) fn huge(digits: &str) -> f64 {
 fn table_from_toml(table: &DeTable<'_>, source: usize) -> Value {
     let entry = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| Entry {
         key: key.get_ref().to_string(),
-        key_span: Some(Span { source, range: key.span() }),
+        key_span: Some(Span::new(source, key.span())),
         node: node_from_toml(value, source),
     };
     Value::Table(table.iter().map(entry).collect())
@@ -331,11 +349,11 @@ mod tests {
     fn values_remember_where_they_were_written() {
         let text = "[path]\nrate = \"10mbit\"\n[[flows]]\ncc = \"bbr\"\n";
         let tree = tree(text);
-        let at = |name: &str| &text[tree.span_near(&path(name)).unwrap().range];
+        let at = |name: &str| &text[tree.span_near(&path(name)).unwrap().range()];
         assert_eq!(at("path.rate"), "\"10mbit\"");
         assert_eq!(at("flows[0].cc"), "\"bbr\"");
         assert_eq!(at("path.rtt"), at("path"));
-        assert_eq!(&text[tree.key_span(&path("path.rate")).unwrap().range], "rate");
+        assert_eq!(&text[tree.key_span(&path("path.rate")).unwrap().range()], "rate");
     }
 
     #[test]

@@ -4,10 +4,10 @@ use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
 use dumbbell_network::{Entry, LinkWatch, add_sender};
 use dumbbell_path::Media;
-use dumbbell_results::{DatagramSummary, FlowSample, FlowSummary, Recorder, Tells};
+use dumbbell_results::{Arrived, DatagramSummary, FlowSample, FlowSummary, Recorder, Tells};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::Limit;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::Time;
 use std::sync::Arc;
 
 /// A recorder for the series that a scenario asks for.
@@ -36,41 +36,63 @@ pub(crate) fn sample<'f>(
     let Some(interval) = recorder.begin() else { return };
     let LinkView { media, entries, watch } = links;
     watch.sample(media, entries, (now, interval), |index, sample| recorder.link(now, index, sample));
+    let mbps_per_byte = 8e-6 / interval.as_secs_f64();
     for (index, flow) in flows.enumerate() {
         if matches!(flow.phase, Phase::Waiting | Phase::Connecting) {
             continue;
         }
-        let mut sample = counted(flow, interval);
+        let arrived = arrived(flow, mbps_per_byte);
         let Some(sending) = flow.ends.sending() else {
-            sample.tells = Tells::Counts;
-            recorder.flow(now, index, sample, |_| {});
+            recorder.flow(now, index, counted(flow, arrived), |_| {});
             continue;
         };
         let limit = sending.limit(now).on(scenario.flows[index].forward.iter().any(|&link| watch.is_full(link)));
-        sample.limited_by = limit.name();
-        add_sender(&mut sample, &sending);
-        recorder.flow(now, index, sample, |values| {
-            sending.controller.observe(sending.view, sending.control, values);
-        });
+        let observe = |values: &mut [f64]| sending.controller.observe(sending.view, sending.control, values);
+        let whole = || {
+            let mut sample = FlowSample {
+                arrived,
+                sent: sending.stats.sent_segments,
+                retransmits: sending.stats.retransmitted_segments,
+                limited_by: limit.name(),
+                ..FlowSample::default()
+            };
+            add_sender(&mut sample, &sending);
+            sample
+        };
+        // What happens at the instant of a sample comes behind it. Where packets are few they have reached few senders.
+        let is_still = now.since(sending.sender.acted_at()) > interval;
+        if is_still && recorder.flow_again(now, index, &arrived, limit.name()) {
+            debug_assert!(recorder.is_latest(index, &whole(), observe), "flow {index} has changed unnoticed");
+        } else {
+            recorder.flow(now, index, whole(), observe);
+        }
     }
 }
 
-/// What is counted of a flow, whatever governs it.
-fn counted(flow: &mut Flow, interval: Duration) -> FlowSample {
+/// What has arrived of a flow since the sample before.
+fn arrived(flow: &mut Flow, mbps_per_byte: f64) -> Arrived {
     let received = flow.ends.received();
-    let stats = flow.ends.sent();
     let received_bytes = received.arrived_bytes + received.arrived_segments * u64::from(flow.header);
     let (last_delivered, last_received) = flow.last_sample;
     flow.last_sample = (received.delivered_bytes, received_bytes);
-    let rtt = flow.datagrams.as_mut().and_then(|datagrams| datagrams.rtt.take());
-    FlowSample {
+    Arrived {
         goodput_bytes: received.delivered_bytes - last_delivered,
         received_bytes: received_bytes - last_received,
-        mbps_per_byte: 8e-6 / interval.as_secs_f64(),
+        mbps_per_byte,
+    }
+}
+
+/// What is counted of a flow that no controller governs.
+fn counted(flow: &mut Flow, arrived: Arrived) -> FlowSample {
+    let stats = flow.ends.sent();
+    let rtt = flow.datagrams.as_mut().and_then(|datagrams| datagrams.rtt.take());
+    FlowSample {
+        arrived,
         sent: stats.sent_segments,
         retransmits: stats.retransmitted_segments,
         rtt_us: rtt.and_then(|rtt| i64::try_from(rtt.as_micros()).ok()),
         limited_by: Limit::Application.name(),
+        tells: Tells::Counts,
         ..FlowSample::default()
     }
 }

@@ -81,10 +81,16 @@ impl Limit {
 }
 
 /// A sender that can tell what its own rules ended its latest attempt to send with, whatever the state of the
-/// connection.
+/// connection, and when that was.
 pub trait Held {
     /// The first of its rules that nothing but another event can change.
     fn held_by(&self) -> Limit;
+
+    /// When the latest event reached the sender: what it shows has been so since then, but for [`Sending::limit`].
+    /// [`Time::NEVER`] where it does not keep that.
+    fn acted_at(&self) -> Time {
+        Time::NEVER
+    }
 }
 
 impl Sending<'_> {

@@ -248,13 +248,13 @@ def ask(
         raise ValueError(f"repeat={repeat}: one run says nothing of chance; at least 2")
     if not (math.isfinite(delay_weight) and delay_weight >= 0):
         raise ValueError(f"--delay-weight {delay_weight:g}: write a number from 0 on, such as 0.5")
-    rates = [] if trace is not None else arguments.texts("rate", RATE if rate is None else rate, '"10mbit"')
+    rates = [] if trace is not None else arguments.several("rate", RATE if rate is None else rate, '"10mbit"')
     question = Question(
         arguments.texts("candidates", candidates, '["bbr", "cubic"]'), rates,
         None if trace is None else arguments.path("trace", trace, "a trace"),
-        arguments.texts("rtt", rtt, '"40ms"'), arguments.texts("loss", loss, '"1%"'),
-        arguments.texts("buffer", QUEUES if buffer is None else buffer, '"1bdp"'), measured_queue,
-        arguments.texts("company", company, '["alone", "cubic"]'), arguments.text("duration", duration, '"60s"'),
+        arguments.several("rtt", rtt, '"40ms"'), arguments.several("loss", loss, '"1%"'),
+        arguments.several("buffer", QUEUES if buffer is None else buffer, '"1bdp"'), measured_queue,
+        arguments.several("company", company, '["alone", "cubic"]'), arguments.text("duration", duration, '"60s"'),
         repeat, delay_weight, arguments.settings("set", set, '{"path.queue": "codel"}'), seed,
     )  # fmt: skip
     for row in question.rows:

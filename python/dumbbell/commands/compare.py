@@ -40,7 +40,15 @@ Named: TypeAlias = "tuple[str, Result]"
 """A result and what it is called."""
 
 
+_OF_RESULTS = ("algorithms", "out", "plot", "quiet", "as_json")
+"""The parameters that a comparison of two results reads: both have run."""
+
+_OF_GROUNDS = (*_OF_RESULTS, "settings", "vary_rtt", "seed", "jobs", "max_memory", "on", "retries", "sysctls")
+"""Those that a comparison of two grounds reads, whose path is that of its file."""
+
+
 def compare(
+    context: typer.Context,
     algorithms: Annotated[
         list[str],
         typer.Argument(
@@ -100,8 +108,10 @@ def compare(
     if on is None and retries is not None:
         fail("--retries goes with --on: algorithms run side by side in the simulator, which nothing disturbs")
     if on is not None:
+        options.refuse_others(context, _OF_GROUNDS, "`compare --on`, whose path is that of the file")
         beside = _on_both_grounds(algorithms, on, (chosen, seed), limits, (retries, sysctls), out)
     elif _are_results(algorithms):
+        options.refuse_others(context, _OF_RESULTS, "a comparison of two results, which have run")
         beside = _from_folders(algorithms)
     else:
         path = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss}

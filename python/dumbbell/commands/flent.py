@@ -68,7 +68,7 @@ def flent(
     length: Annotated[float, typer.Option(min=1.0, help="Seconds of load.")] = 60.0,
     delay: Annotated[float, typer.Option(min=0.0, help="Seconds without load before and after it.")] = 5.0,
     step: Annotated[float, typer.Option(min=0.001, help="Seconds between values and between pings.")] = 0.2,
-    title: Annotated[str, typer.Option(help="What the data are called; default the controller.")] = "",
+    title: Annotated[str, typer.Option(help="What the data are called; default the controllers.")] = "",
     settings: options.Settings = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the data, NAME.flent.gz.")] = None,
@@ -123,14 +123,7 @@ def _inspect(files: list[Path], context: typer.Context, as_json: bool) -> None:
     from dumbbell import flent as tests
     from dumbbell.flent.inspection import inspect
 
-    given = [
-        name
-        for name in context.params
-        if name not in ("test", "files", "as_json")
-        and getattr(context.get_parameter_source(name), "name", "DEFAULT") != "DEFAULT"
-    ]
-    if given:
-        fail(f"--{given[0].replace('_', '-')} has nothing to say in `flent {INSPECT}`: leave it out")
+    options.refuse_others(context, ("test", "files", "as_json"), f"`flent {INSPECT}`")
     if not files:
         fail(f"`flent {INSPECT}` needs files of Flent")
     found = []

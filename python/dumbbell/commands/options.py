@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 
     from dumbbell import _core
     from dumbbell.api import Others
+
+
+def refuse_others(context: typer.Context, read: Collection[str], where: str) -> None:
+    """Refuses options that were given and that this form of a command does not read; ``read`` are parameters."""
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_given = getattr(context.get_parameter_source(name), "name", "DEFAULT") != "DEFAULT"
+        if is_given and name not in read:
+            fail(f"{parameter.opts[0]} has nothing to say in {where}: leave it out")
+
 
 OPTIONS = "the options"
 """Where messages find what is wrong in an experiment that was given by options."""

@@ -135,6 +135,8 @@ def plot(
         fail("give one directory that --out wrote, or files of Flent with --out")
     with look.appearance():
         if of_flent:
+            if not wanted.is_default:
+                fail("--kind, --x, --y, --by, --where and --panels go with a directory that --out wrote")
             paths = _overlay(places, kinds, series, out)
         else:
             paths = _draw(places[0], wanted, kinds, series, look.name, out, quiet=quiet)
@@ -249,6 +251,7 @@ def _draw(
         lacking = plots.left_out(result) if pictures is None else None
         if not drawn:
             raise ValueError(lacking or "no picture suits what is here")
+        plots.check_labels()
         if lacking is not None and not quiet:
             note(lacking)
         named = {f"{name}{look}": picture for name, picture in drawn.items()}
@@ -292,6 +295,8 @@ def _pictures(result: Result | SweepResult, wanted: Wanted) -> dict[str, Picture
     if isinstance(result, Result):
         if panels is not None or wanted.where:
             raise ValueError("--panels and --where choose runs of a sweep; this is a single run")
+        if kind in ("share", "cdf") and (x is not None or by is not None):
+            raise ValueError("--x and --by are settings of a sweep; this is a single run")
         if kind == "share":
             return {f"share-{y}" if y else "share": result.plot.shares(y or "received_mbps")}
         if kind == "cdf":
@@ -308,6 +313,8 @@ def _of_sweep(sweep: SweepResult, wanted: Wanted) -> dict[str, Picture]:
     if kind == "share":
         raise ValueError("shares over time need a single run: dumbbell extract DIR POINT --out PLACE writes one")
     if kind == "cdf":
+        if x is not None:
+            raise ValueError("--kind cdf has no --x: its horizontal axis is the metric, --y")
         return {wanted.named(f"cdf-{y}"): sweep.plot.cdf(y, by or (), where, panels=panels)}
     if x is None:
         raise ValueError(f"--x is missing: one of {', '.join(sweep.axes) or 'none, since nothing is swept'}")
@@ -340,6 +347,7 @@ def _inches(size: str | None) -> tuple[float, float] | None:
 def _overlay(places: list[Path], formats: list[Format], series: list[str] | None, out: Path | None) -> list[Path]:
     """Draws Flent's files over each other into a directory, and returns the paths."""
     from dumbbell import flent
+    from dumbbell.plots import check_labels
     from dumbbell.plots.flent import overlay
 
     if out is None:
@@ -353,6 +361,7 @@ def _overlay(places: list[Path], formats: list[Format], series: list[str] | None
     names = [place.name.removesuffix(flent.files.SUFFIX) for place in places]
     try:
         picture = overlay(data, names)
+        check_labels()
     except ValueError as error:
         fail(f"{', '.join(map(str, places))}: {error}")
     return _write({"overlay": picture}, formats, out)

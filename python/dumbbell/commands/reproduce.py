@@ -89,7 +89,7 @@ def reproduce(
         bool, typer.Option("--claims", help="Only the claims: judged for a study, otherwise the list of all.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object: every table and every claim.")
+        bool, typer.Option("--json", help="Print one JSON object: every table and every claim, or the list.")
     ] = False,
     html: Annotated[bool, typer.Option("--html", help="Also write the study as one HTML page.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of what --json prints.")] = False,
@@ -107,7 +107,10 @@ def reproduce(
         return
     limit = options.size(max_memory)
     if study is None or list_:
-        (text.claims if claims else text.listing)(papers.studies())
+        if as_json:
+            print_json({"studies": [one.listed() for one in papers.studies()]})
+        else:
+            (text.claims if claims else text.listing)(papers.studies())
         return
     changes = options.settings(settings)
     replaced = options.split(swap, "--swap", "OLD=NEW, such as --swap bbr=cubic")

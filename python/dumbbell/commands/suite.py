@@ -46,7 +46,7 @@ def suite(
     repeat: Annotated[int, typer.Option(min=1, help="Seeds of each case.")] = 5,
     quick: Annotated[bool, typer.Option("--quick", help="Short runs, one seed: a check, no result.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the suites and their parts.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: every table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: every table, or the list.")] = False,
 ) -> None:
     """Evaluate controllers and queues with a standard suite: tables, and goodput against delay.
 
@@ -57,7 +57,10 @@ def suite(
     from dumbbell.suites import text
 
     if name is None or list_:
-        text.listing(suites.suites())
+        if as_json:
+            print_json({"suites": [one.listed() for one in suites.suites()]})
+        else:
+            text.listing(suites.suites())
         return
     controllers = [word for word in options.several(cc) if word]
     if not controllers:

@@ -53,7 +53,13 @@ def document(
         download_cc: The controller of downloads.
         rtts: Round-trip times of the hosts of a test that has several.
         timing: Length, times without load, step.
+
+    Raises:
+        ValueError: The test has no downloads for ``download_cc``, or not so many hosts.
     """
+    ways = {stream.direction for stream in test.streams}
+    if download_cc is not None and "down" not in ways:
+        raise ValueError(f"{test.name} has no downloads, whose controller --download-cc (in Python `download_cc`) is")
     whole = dict(path)
     if "wifi" not in whole:
         whole.setdefault("reverse", "symmetric")
@@ -123,9 +129,21 @@ def run(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     seed: int | None = None,
 ) -> FlentData:
-    """Runs a test on a simulated path; the arguments are those of :func:`document`, and ``title`` names the data."""
+    """Runs a test on a simulated path; the arguments are those of :func:`document`, and ``title`` names the data.
+
+    Without a title they are called as the controllers that run.
+    """
     experiment = document(test, path, cc=cc, download_cc=download_cc, rtts=rtts, timing=timing)
-    return of_result(test, api.run(experiment, set=set, seed=seed), timing, title or cc)
+    return of_result(test, api.run(experiment, set=set, seed=seed), timing, title or _title(test, cc, download_cc))
+
+
+def _title(test: FlentTest, cc: str, download_cc: str | None) -> str:
+    """The controllers of a test; of uploads and downloads where they differ."""
+    runs = {"up": cc, "down": download_cc or cc}
+    used = {way: runs[way] for way in runs if any(stream.direction == way for stream in test.streams)}
+    if len({*used.values()}) == 1:
+        return next(iter(used.values()))
+    return ", ".join(f"{name} {way}" for way, name in used.items())
 
 
 def of_result(test: FlentTest, result: Result, timing: Timing, title: str) -> FlentData:

@@ -19,8 +19,8 @@ def log_uniform(low: str | float, high: str | float) -> Distribution:
     return {"log_uniform": [low, high]}
 
 
-def choice(*values: str | float | bool) -> Distribution:
-    """One of some values."""
+def choice(*values: str | float | bool | list[Any] | Mapping[str, Any]) -> Distribution:
+    """One of some values, which may be anything that the key may have: also lists and tables."""
     return {"choice": list(values)}
 
 

@@ -43,9 +43,7 @@ def save_policy(
     Raises:
         ValueError: The layers do not fit each other, or what the agent sees.
     """
-    path = Path(path)
-    if path.suffix not in (".npz", ".onnx"):
-        raise ValueError(f"{path}: a trained agent is a file whose name ends in .npz or .onnx")
+    path = _named(path)
     known: Agent = getattr(agent, "agent", agent)
     try:
         if isinstance(layers, str | os.PathLike):
@@ -64,16 +62,29 @@ def save_policy(
     return path
 
 
+def _named(path: str | os.PathLike[str]) -> Path:
+    """The path of a trained agent, which its name tells."""
+    path = Path(path)
+    if path.suffix not in (".npz", ".onnx"):
+        raise ValueError(f"{path}: a trained agent is a file whose name ends in .npz or .onnx")
+    return path
+
+
 def _check_inputs(path: Path, content: bytes) -> None:
     """Refuses an agent that could not be loaded: the engine knows how many numbers it sees."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, path.name)
         place.write_bytes(content)
-        try:
-            catalogue.find(str(place))
-        except _core.ScenarioError as error:
-            said = str(error).removeprefix("error: ").splitlines()[0]
-            raise ValueError(said.replace(str(place), str(path))) from None
+        _check(place, path)
+
+
+def _check(place: Path, path: Path) -> None:
+    """Refuses an agent that the engine cannot load from a place, as that of a path."""
+    try:
+        catalogue.find(str(place))
+    except _core.ScenarioError as error:
+        said = str(error).removeprefix("error: ").splitlines()[0]
+        raise ValueError(said.replace(str(place), str(path))) from None
 
 
 def _checked(layers: Sequence[Layer]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
@@ -117,14 +128,17 @@ def load_policy(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[tupl
     Raises:
         ValueError: The file is no trained agent.
     """
-    if Path(path).suffix == ".onnx":
+    path = _named(path)
+    content = path.read_bytes()
+    if path.suffix == ".onnx":
         try:
-            network = onnx_policy.read(Path(path).read_bytes())
+            network = onnx_policy.read(content)
         except LoadError as error:
             raise ValueError(f"{path}: {error.message}; {error.help}") from None
         told = {**(network.told or {}), "activation": _short(network.activations)}
         single = [(weights.astype(np.float32), biases.astype(np.float32)) for weights, biases in network.layers]
         return told, single
+    _check(path.absolute(), path)
     with np.load(path) as arrays:
         told = json.loads(arrays["agent"].tobytes())
         count = sum(name.startswith("weight_") for name in arrays.files)

@@ -413,3 +413,15 @@ class Study:
     """Algorithms and presets that it is about, which :mod:`dumbbell.papers.swaps` replaces."""
     rivals: Sequence[str] = ()
     """What it is compared with, which is replaced where a claim holds whatever the subject is."""
+
+    def listed(self) -> dict[str, Any]:
+        """What ``dumbbell reproduce --list --json`` prints of it."""
+        parts = [
+            {
+                "part": part.name,
+                "title": part.title,
+                "claims": [_named(claim, "id", "statement", "published") for claim in part.claims],
+            }
+            for part in self.parts
+        ]
+        return {"study": self.name, "title": self.title, "reference": self.reference, "parts": parts}

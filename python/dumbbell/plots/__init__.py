@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from dumbbell.plots import distribution, metric, summary, timeseries, transfers
-from dumbbell.plots.style import FORMATS, STYLES, Format, Picture, Style, appearance, is_ours
+from dumbbell.plots.style import FORMATS, STYLES, Format, Picture, Style, appearance, check_labels, is_ours
 from dumbbell.printable import file_name
 from dumbbell.recorded import why_no_samples
 from dumbbell.results import RESULT, SWEEP, SweepResult, separating_axes, setting_name, setting_text
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dumbbell.results import Meta, Result
 
 __all__ = [
-    "FORMATS", "STYLES", "Format", "Picture", "ResultPlots", "Style", "SweepPlots", "appearance", "chosen", "draw",
-    "left_out", "write", "write_alone",
+    "FORMATS", "STYLES", "Format", "Picture", "ResultPlots", "Style", "SweepPlots", "appearance", "check_labels",
+    "chosen", "draw", "left_out", "write", "write_alone",
 ]  # fmt: skip
 
 Where: TypeAlias = Mapping[str, str]
@@ -229,6 +229,7 @@ class SweepPlots:
                     along, y, panels=others
                 )
                 for y in ("goodput_mbps", "p95_rtt_ms")
+                if self._flows[y].null_count() < self._flows.height
             }
         except ValueError:
             # More panels or lines than can be read; whoever asks for some of them gets them.

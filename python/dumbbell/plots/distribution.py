@@ -12,12 +12,12 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from dumbbell.plots.axes import Scale, label_of, least_span, name_places, vertical
-from dumbbell.plots.metric import lines, with_followers
+from dumbbell.plots.metric import lines, with_followers, with_values
 from dumbbell.plots.panels import columns_of, multiples, panels_of
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named
-from dumbbell.plots.timeseries import by_flow, until_the_end
+from dumbbell.plots.timeseries import by_flow, check_column, until_the_end
 from dumbbell.recorded import check_samples
-from dumbbell.selection import OF_A_FLOW, axis_named, over_runs, with_metric
+from dumbbell.selection import OF_A_FLOW, axis_named, of_whom, over_runs, with_metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,13 +69,10 @@ def samples_of_run(result: Result, column: str) -> dict[tuple[str, str], list[fl
     """The samples of a column of ``series`` by label, from the flow's start to its end.
 
     Raises:
-        ValueError: There is no such column, or no time series.
+        ValueError: There is no such column of numbers, or no time series.
     """
     check_samples(result)
-    schema = result.series.lazy().collect_schema()
-    if column not in schema or not schema[column].is_numeric():
-        numbers = [name for name, kind in schema.items() if kind.is_numeric() and name not in ("t_s", "flow")]
-        raise ValueError(f"no column {column!r} of numbers in series; there are {', '.join(numbers)}")
+    check_column(result, column)
     found: dict[tuple[str, str], list[float]] = {}
     kinds = result.flows.to_polars().select("cc", "label").rows()
     for (cc, label), samples in zip(kinds, by_flow(result, [column]), strict=True):
@@ -88,7 +85,7 @@ def samples_of_sweep(
     flows: pl.DataFrame, axes_: Sequence[str], y: str, by: Sequence[str], panels: Sequence[str] = ()
 ) -> list[tuple[str, Samples]]:
     """A metric of every run of a sweep, by panel, algorithm and what ``by`` names; other settings are put together."""
-    flows = with_metric(flows, y)
+    flows = of_whom(with_metric(flows, y), y)
     apart = columns_of(flows, axes_, panels)
     wanted = [axis_named(flows, axes_, word) for word in by if word not in OF_A_FLOW]
     words = [*wanted, *(word for word in by if word == "label")]
@@ -110,7 +107,7 @@ def box(
 ) -> Picture:
     """The runs of each value of a swept setting as boxes: median, quartiles, whiskers over 1.5 times their range."""
     x = axis_named(flows, axes_, x)
-    flows = with_metric(flows, y)
+    flows = of_whom(with_values(flows, y), y)
     apart = columns_of(flows, axes_, panels)
     found = lines(flows, axes_, x, by, apart)
     chosen = looks([(line.algorithm, line.name) for line in found])

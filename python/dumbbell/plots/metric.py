@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, name_places, vertic
 from dumbbell.plots.panels import Panel, columns_of, multiples, panels_of
 from dumbbell.plots.style import Look, Picture, caption, ink_on, legend, looks, named
 from dumbbell.results import following_axes, separating_axes, setting_name
-from dumbbell.selection import OF_A_FLOW, OF_A_RUN, axis_named, over_runs, with_metric
+from dumbbell.selection import OF_A_FLOW, OF_A_RUN, axis_named, of_whom, over_runs, with_metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,6 +84,18 @@ def with_followers(label: str, flows: pl.DataFrame, axes_: Sequence[str], x: str
     return f"{label}, with {', '.join(others)}" if others else label
 
 
+def with_values(flows: pl.DataFrame, y: str) -> pl.DataFrame:
+    """The flows with the metric ``y``.
+
+    Raises:
+        ValueError: There is no such metric, or no flow has it.
+    """
+    flows = with_metric(flows, y)
+    if flows[y].null_count() == flows.height:
+        raise ValueError(f"there is no value of {y}")
+    return flows
+
+
 def metric(
     flows: pl.DataFrame,
     axes_: Sequence[str],
@@ -97,7 +110,7 @@ def metric(
     Where ``x`` is no quantity, intervals are bars. ``panels`` names what has panels of its own.
     """
     x = axis_named(flows, axes_, x)
-    flows = with_metric(flows, y)
+    flows = of_whom(with_values(flows, y), y)
     apart = columns_of(flows, axes_, panels)
     chosen = looks([(line.algorithm, line.name) for line in lines(flows, axes_, x, by, apart)])
     scale = Scale.of(x, [str(value) for value in flows[x].drop_nulls().to_list()])
@@ -152,6 +165,10 @@ def _draw(axes: Axes, points: Sequence[tuple[float, metrics.Interval]], style: L
         axes.errorbar(x, y, yerr=half, fmt="none", ecolor=style.shown, capsize=2.5)
 
 
+MOST = {OF_A_RUN: 1.0}
+"""What a metric cannot exceed."""
+
+
 def heat_map(
     flows: pl.DataFrame,
     axes_: Sequence[str],
@@ -177,12 +194,16 @@ def heat_map(
         panels: What has panels of its own before what would be mixed.
     """
     x, by = axis_named(flows, axes_, x), axis_named(flows, axes_, by)
-    flows = with_metric(flows, y)
+    if x == by:
+        raise ValueError(
+            f"a map is over two settings, and both axes are {x}; one alone is on the axis of a line or boxes"
+        )
+    flows = with_values(flows, y)
     across, up = (Scale.of(axis, [str(value) for value in flows[axis].to_list()]) for axis in (x, by))
     parts = panels_of(flows, _told_apart(flows, axes_, (x, by), y, columns_of(flows, axes_, panels)))
     maps = [_cells(part.rows, x, by, y, (across, up)) for part in parts]
     with multiples([part.title for part in parts], ax, 6.0, 4.2) as (figure, grid):
-        low, high = _span(np.array(maps))
+        low, high = _span(np.array(maps), MOST.get(y, math.inf))
         for axes, cells in zip(grid, maps, strict=True):
             shades: Any = axes.imshow(cells, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high)
             axes.grid(visible=False)
@@ -223,9 +244,15 @@ def _cells(rows: pl.DataFrame, x: str, by: str, y: str, scales: tuple[Scale, Sca
     return cells
 
 
-def _span(cells: metrics.FloatArray) -> tuple[float, float]:
-    """The values between which colours change: differences that are noise get the same colour."""
+def _span(cells: metrics.FloatArray, most: float = math.inf) -> tuple[float, float]:
+    """The values between which colours change: differences that are noise get the same colour.
+
+    None of them is above ``most``, which the metric cannot exceed.
+    """
     low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
     half = LEAST_SPAN / 2 * abs(low + high) / 2
     middle = (low + high) / 2
-    return (low, high) if high - low >= 2 * half else (middle - half, middle + half)
+    if high - low >= 2 * half:
+        return low, high
+    middle = min(middle, most - half)
+    return middle - half, middle + half

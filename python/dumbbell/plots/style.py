@@ -315,6 +315,8 @@ class Appearance:
     """Axes, ``x`` and ``y``, that are logarithmic."""
     ylim: tuple[float | None, float | None] | None = None
     legend: Place = "top"
+    entries: dict[str, None] = field(default_factory=dict)
+    """What the legends of pictures that were drawn said before ``labels`` stood in its place."""
 
 
 _STYLES: dict[Style, dict[str, Any]] = {
@@ -381,6 +383,19 @@ def appearance(
         yield
     finally:
         _appearance.reset(token)
+
+
+def check_labels() -> None:
+    """Refuses labels that replace nothing in any picture that was drawn in this block.
+
+    Raises:
+        ValueError: No axis and no entry of a legend has such a name.
+    """
+    wanted = _appearance.get()
+    for name in wanted.labels:
+        if name not in ("x", "y", *wanted.entries):
+            there = ", ".join(map(repr, ["x", "y", *wanted.entries]))
+            raise ValueError(f"nothing is called {name!r} that another label could stand for; there are {there}")
 
 
 def _check_font(family: str) -> None:
@@ -552,6 +567,8 @@ def legend(figure: Figure, handles: Sequence[Any], title: str | None = None, ax:
     wanted = _appearance.get()
     for handle in handles:
         label = str(handle.get_label())
+        if wanted.labels:
+            wanted.entries[label] = None
         handle.set_label(caption(wanted.labels[label]) if label in wanted.labels else label)
     if ax is not None:
         columns = min(len(handles), 2)

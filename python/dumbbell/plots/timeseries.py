@@ -150,8 +150,7 @@ def _rows_of_band(lines: Sequence[_Line]) -> list[tuple[str, pl.DataFrame]]:
 
 def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
     """One column of ``series`` over time, a line a flow."""
-    _check_column(result, column)
-    lines = _lines([result], [""], [column])
+    lines = _numbers(result, column)
     with one_panel(ax, 7.2, 3.4) as (figure, axes):
         offered = _draw_capacity(axes, result) if column == "received_mbps" else []
         _draw(axes, lines, column)
@@ -165,8 +164,7 @@ def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
 
 def shares(result: Result, column: str = "received_mbps", ax: Axes | None = None) -> Picture:
     """What each flow has of the whole, stacked over time; of flows with one label the sum."""
-    _check_column(result, column)
-    lines = _lines([result], [""], [column])
+    lines = _numbers(result, column)
     grid = np.unique(np.concatenate([line.samples["t_s"].to_numpy() for line in lines]))
     stacked: dict[str, Any] = {}
     for line in lines:
@@ -174,7 +172,8 @@ def shares(result: Result, column: str = "received_mbps", ax: Axes | None = None
         whole = np.zeros(grid.size)
         whole[np.searchsorted(grid, line.samples["t_s"].to_numpy())] = values
         stacked[line.label] = stacked.get(line.label, 0.0) + whole
-    t, rows = (_averaged(values, RATE_POINTS) for values in (grid, np.array(list(stacked.values()))))
+    span = _bin([grid], RATE_POINTS)
+    t, rows = (_averaged(values, grid, span) for values in (grid, np.array(list(stacked.values()))))
     chosen = {line.label: line.look for line in lines}
     with one_panel(ax, 7.2, 3.6) as (figure, axes):
         areas = axes.stackplot(t, rows, colors=[chosen[label].shown for label in stacked], alpha=0.75)
@@ -192,10 +191,25 @@ def shares(result: Result, column: str = "received_mbps", ax: Axes | None = None
     return figure
 
 
-def _averaged(values: Any, points: int) -> Any:
-    """Neighbouring bins, along the last axis, averaged down to about so many."""
+def _bin(times: Sequence[FloatArray], points: int) -> float:
+    """How long a bin is (s) of which all lines together have about so many.
+
+    It is one for all lines, since what is averaged over less time looks livelier than what is beside it.
+    """
+    several = [t for t in times if t.size > 1]
+    if not several:
+        return 0.0
+    # A sample is of the time before it.
+    begin, end = min(t[0] - (t[1] - t[0]) for t in several), max(t[-1] for t in several)
+    return float(end - begin) / points
+
+
+def _averaged(values: Any, t: FloatArray, span: float) -> Any:
+    """The samples of instants, along the last axis, averaged over bins of about this span (s)."""
     *rows, bins = values.shape
-    width = max(1, bins // points)
+    # Instants are rounded, and a whole number of samples may seem to be a little less.
+    width = max(1, int(span / (t[1] - t[0]) + 1e-6)) if bins > 1 else 1
+    width = min(width, max(bins, 1))
     count = bins // width
     return values[..., : count * width].reshape(*rows, count, width).mean(axis=-1)
 
@@ -210,13 +224,31 @@ def _ranges(t: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.repeat(t[starts], 2), both.ravel()
 
 
-def _check_column(result: Result, column: str) -> None:
-    """Refuses a column that there is not, with those that a person may have meant first."""
-    columns = result.series.columns
-    if column not in columns:
-        near = difflib.get_close_matches(column, columns, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        raise ValueError(f"no column {column!r} in series{meant}\n  help: there are {', '.join(columns)}")
+def check_column(result: Result, column: str) -> None:
+    """Refuses a column that is none of numbers, with those that a person may have meant first.
+
+    Raises:
+        ValueError: There is no such column, or it holds words.
+    """
+    schema = result.series.lazy().collect_schema()
+    numbers = [name for name, kind in schema.items() if kind.is_numeric() and name not in ("t_s", "flow")]
+    if column not in numbers:
+        near = difflib.get_close_matches(column, numbers, n=1)
+        meant = f"; did you mean {near[0]}?" if near and column not in schema else ""
+        raise ValueError(f"no column {column!r} of numbers in series{meant}\n  help: there are {', '.join(numbers)}")
+
+
+def _numbers(result: Result, column: str) -> list[_Line]:
+    """A line a flow, of a column of numbers.
+
+    Raises:
+        ValueError: There is no such column, or nothing in it.
+    """
+    check_column(result, column)
+    lines = _lines([result], [""], [column])
+    if all(line.samples[column].null_count() == line.samples.height for line in lines):
+        raise ValueError(f"there is no value of {column}")
+    return lines
 
 
 def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[str], *perhaps: str) -> list[_Line]:
@@ -281,13 +313,14 @@ def _bottleneck(result: Result) -> tuple[int, dict[str, Any]]:
 
 
 def _draw(axes: Axes, lines: list[_Line], column: str, *, faint: bool = False, points: int | None = None) -> None:
-    """Draws a column of every flow; ``points`` averages neighbouring bins down to about that many."""
+    """Draws a column of every flow; with ``points`` its means over bins, about that many of the whole time."""
     crowded = len(lines) >= CROWD
+    span = _bin([line.samples["t_s"].to_numpy() for line in lines], points) if points else 0.0
     for number, line in enumerate(lines):
         t = line.samples["t_s"].to_numpy()
         values = line.samples[column].cast(float).fill_null(np.nan).to_numpy()
         if points is not None:
-            t, values = _averaged(t, points), _averaged(values, points)
+            t, values = (_averaged(samples, t, span) for samples in (t, values))
         else:
             t, values = _ranges(t, values)
         if faint:

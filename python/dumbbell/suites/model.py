@@ -140,6 +140,11 @@ class Suite:
     """Where it is defined."""
     parts: Sequence[Part]
 
+    def listed(self) -> dict[str, Any]:
+        """What ``dumbbell suite --list --json`` prints of it."""
+        parts = [{"part": part.name, "title": part.title} for part in self.parts]
+        return {"suite": self.name, "title": self.title, "reference": self.reference, "parts": parts}
+
 
 def _resolved(document: Mapping[str, Any]) -> dict[str, Any]:
     """An experiment whose controllers are written as commands take them, as an experiment file writes them."""

@@ -8,6 +8,7 @@ use crate::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
 use crate::{Change, Ecn, LinkConfig, LinkRate, Medium, Offer, Port, QueueLimit};
 use dumbbell_units::{Duration, Rng, Time};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 const PACKETS: u32 = 400;
 const GRID_NS: u64 = 100_000;
@@ -57,7 +58,7 @@ fn link(wifi: Wifi, from: usize, to: usize, errors: Errors, station_queue: &str)
     let queue = queue(kind, limit);
     let config = LinkConfig { rate: LinkRate::Unlimited, limit, queue, loss_after, ..plain() };
     let rng = Rng::stream(3, (10 * from + to) as u64);
-    RadioLink { config, wifi, from, to, is_from_access_point: from == 0, rng }
+    RadioLink { config, wifi: Arc::new(wifi), from, to, is_from_access_point: from == 0, rng }
 }
 
 /// Two stations with two directions each: ports 0 and 2 lead to the access point, ports 1 and 3 come from there.

@@ -180,6 +180,11 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// Bytes besides the IP length that each packet takes of the transmitter's bits.
+    pub(crate) fn framing_bytes(&self) -> u32 {
+        self.config.overhead_bytes
+    }
+
     /// Starts the interval that [`queue_stats`](Self::queue_stats) reports; without it that is the whole run.
     pub(crate) fn start_measuring(&mut self, now: Time) {
         self.counted_before = self.counters(now);

@@ -95,6 +95,10 @@ impl Rule {
 #[inline]
 pub(super) fn line_at<T: Default>(lines: &mut Vec<T>, line: usize) -> &mut T {
     if line >= lines.len() {
+        // A station's queue has one line, and there are thousands of such queues.
+        if lines.is_empty() {
+            lines.reserve_exact(line + 1);
+        }
         lines.resize_with(line + 1, T::default);
     }
     &mut lines[line]

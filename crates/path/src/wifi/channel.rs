@@ -20,6 +20,7 @@ use crate::ledger::{DropCause, Ledger, LinkCounters};
 use crate::link::change::{Change, Retimed};
 use crate::medium::{Measured, Medium, Port};
 use crate::packet::{Packet, PureAck};
+use crate::pipe::PipeMemory;
 use crate::stats::Backlog;
 use dumbbell_units::{Duration, Rng, Time, claimed};
 use std::collections::{HashMap, VecDeque};
@@ -45,6 +46,8 @@ pub struct WifiChannel<P> {
     pub(super) freed: Vec<(usize, Duration)>,
     /// Memory of an aggregate that has been sent.
     pub(super) spare: Vec<Mpdu<P>>,
+    /// Memory that pipes had, which are empty now.
+    pub(super) pipe_memory: Vec<PipeMemory<P>>,
     pub(super) departures: VecDeque<(Port, Time, P)>,
     pub(super) drops: VecDeque<(Port, P, DropCause)>,
 }
@@ -83,6 +86,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             arrivals: Timetable::default(),
             freed: Vec::new(),
             spare: Vec::new(),
+            pipe_memory: Vec::new(),
             departures: VecDeque::new(),
             drops: VecDeque::new(),
         };
@@ -293,6 +297,7 @@ impl<P: Packet + Send> Medium<P> for WifiChannel<P> {
                 let mut packet = P::default();
                 let pipe = &mut self.ports[port].pipe;
                 pipe.take_into(&mut packet);
+                pipe.lend_memory(&mut self.pipe_memory);
                 self.arrivals.set(port, pipe.next_arrival());
                 return Some((port_number(port), packet));
             }
@@ -379,8 +384,10 @@ impl<P: Packet + Send> Medium<P> for WifiChannel<P> {
 
     fn memory(&self) -> u64 {
         let ports = self.ports.iter().map(|port| port.pipe.memory()).sum::<u64>();
+        let pipes = self.pipe_memory.iter().map(PipeMemory::memory).sum::<u64>();
         let lanes = self.lanes.iter().map(Lane::memory).sum::<u64>();
         ports
+            + pipes
             + lanes
             + claimed::<(Port, Time, P)>(self.departures.len(), self.departures.capacity())
             + claimed::<(Port, P, DropCause)>(self.drops.len(), self.drops.capacity())

@@ -208,7 +208,9 @@ impl<P: Packet + Send> WifiChannel<P> {
     /// A frame has arrived at `now`, and the Block-ACK says so at `end`.
     fn receive(&mut self, lane: usize, mpdu: Mpdu<P>, now: Time, end: Time) {
         self.free(lane, &mpdu, end);
-        if let Err(late) = self.lanes[lane].receiver.receive(now, mpdu) {
+        if self.lanes[lane].receiver.pass(mpdu.number) {
+            self.pass_on(lane, &mpdu, now);
+        } else if let Err(late) = self.lanes[lane].receiver.receive(now, mpdu) {
             self.lose(lane, &late);
         }
     }
@@ -251,14 +253,19 @@ impl<P: Packet + Send> WifiChannel<P> {
 
     /// What the receiver of a lane has in order at `now` goes on.
     pub(super) fn deliver(&mut self, lane: usize, now: Time) {
-        let Self { lanes, ports, timeouts, arrivals, .. } = self;
-        let Lane { receiver, port: number, .. } = &mut lanes[lane];
-        let port = &mut ports[*number];
-        while let Some(mpdu) = receiver.pop(now) {
-            mpdu.packets().for_each(|packet| port.propagate(now, *packet));
+        while let Some(mpdu) = self.lanes[lane].receiver.pop(now) {
+            self.pass_on(lane, &mpdu, now);
         }
-        timeouts.set(lane, receiver.deadline());
-        arrivals.set(*number, port.pipe.next_arrival());
+        let Lane { receiver, port, .. } = &self.lanes[lane];
+        self.timeouts.set(lane, receiver.deadline());
+        self.arrivals.set(*port, self.ports[*port].pipe.next_arrival());
+    }
+
+    /// The packets of a frame leave its receiver at `now`.
+    fn pass_on(&mut self, lane: usize, mpdu: &Mpdu<P>, now: Time) {
+        let port = &mut self.ports[self.lanes[lane].port];
+        port.pipe.borrow_memory(&mut self.pipe_memory);
+        mpdu.packets().for_each(|packet| port.propagate(now, *packet));
     }
 
     /// The exchange of a contender ends at `end`.

@@ -174,6 +174,8 @@ impl<P: Packet> Lane<P> {
                 return aggregate;
             }
         }
+        // Of a thousand lanes few have anything to send again.
+        self.again = VecDeque::new();
         while self.next_number < end {
             let Some(mpdu) = self.next_mpdu(now, wifi, ledger) else { break };
             self.next_number += 1;

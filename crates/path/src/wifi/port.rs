@@ -10,14 +10,15 @@ use crate::packet::Packet;
 use crate::pipe::Pipe;
 use crate::stats::{Occupancy, Tally};
 use dumbbell_units::{Duration, Rng, Time};
+use std::sync::Arc;
 
 /// One direction of a link between a station and its access point.
 #[derive(Clone, Debug)]
 pub struct RadioLink {
     /// Name, queue, delay, and how single frames are lost (`loss_after`). Its rate is that of `wifi`.
     pub config: LinkConfig,
-    /// The radio.
-    pub wifi: Wifi,
+    /// The radio. Links that are alike may share it.
+    pub wifi: Arc<Wifi>,
     /// Number of the device that sends.
     pub from: usize,
     /// Number of the device that receives.
@@ -60,7 +61,7 @@ impl RadioCounters {
 #[derive(Debug)]
 pub(super) struct RadioPort<P> {
     pub name: String,
-    pub wifi: Wifi,
+    pub wifi: Arc<Wifi>,
     pub modulation: Modulation,
     pub from: usize,
     pub to: usize,

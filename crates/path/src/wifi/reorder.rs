@@ -41,6 +41,13 @@ impl<P> Reorder<P> {
         Ok(())
     }
 
+    /// Whether the MPDU of this number can leave as it arrives: it is the next, and nothing is held.
+    pub(super) fn pass(&mut self, number: u32) -> bool {
+        let passes = number == self.next && self.slots.is_empty();
+        self.next += u32::from(passes);
+        passes
+    }
+
     /// The transmitter has given up an MPDU.
     pub(super) fn skip(&mut self, number: u32) {
         if number >= self.next {

@@ -18,6 +18,29 @@ use dumbbell_units::Rng;
 use serde_json::Map;
 use std::sync::Arc;
 
+/// How a file writes what only commands spell as one text: `bbr:drain_gain=0.5`, and the files of one's own algorithms.
+/// `key` is the one of a table that holds the text; without a table, the text stands for the whole.
+fn of_a_command(text: &str, key: Option<&str>, known: &[&str]) -> Option<String> {
+    let (name, given) = text.split_once(':').unwrap_or((text, ""));
+    let table = |inside: &str| if key.is_none() { format!("{{ {inside} }}") } else { inside.to_owned() };
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    if ending.starts_with(|c: char| c.is_ascii_alphabetic()) && ending.chars().all(|c| c.is_ascii_alphanumeric()) {
+        let [class, library, agent] =
+            ["python = \"mine.py:Mine\"", "library = \"./libmine.so\"", "policy = \"agent.npz\""].map(table);
+        return Some(format!("for your own write {class} for a class, {library} for a library, {agent} for an agent"));
+    }
+    if given.is_empty() || !known.contains(&name) {
+        return None;
+    }
+    let parameter = |pair: &str| {
+        let (parameter, value) = pair.split_once('=').filter(|(parameter, _)| !parameter.is_empty())?;
+        let is_toml = serde_json::from_str::<serde_json::Value>(value).is_ok_and(|value| !value.is_null());
+        Some(if is_toml { format!("{parameter} = {value}") } else { format!("{parameter} = {value:?}") })
+    };
+    let parameters = given.split(':').map(parameter).collect::<Option<Vec<_>>>()?.join(", ");
+    Some(format!("write {}", table(&format!("{} = {name:?}, {parameters}", key.unwrap_or("name")))))
+}
+
 /// In front of an algorithm's name: on the running kernel, our own program of it.
 pub(crate) const BPF: &str = "bpf:";
 /// The algorithms that are there as programs for the kernel.
@@ -173,8 +196,11 @@ impl Context<'_> {
                 let known: Vec<&str> =
                     self.catalog.names().chain(self.file.presets.iter().flatten().map(|p| p.0.as_str())).collect();
                 let (table, key) = places.last().cloned()?;
-                let at = if tree.get(&table.key(key)).is_some() { table.key(key) } else { table };
-                self.report.value(&at, format!("unknown algorithm `{name}`"), suggest(&name, "allowed", known));
+                let at = table.key(key);
+                let key = tree.get(&at).is_some().then_some(key);
+                let at = if key.is_some() { at } else { table };
+                let help = of_a_command(&name, key, &known).unwrap_or_else(|| suggest(&name, "allowed", known));
+                self.report.value(&at, format!("unknown algorithm `{name}`"), help);
             }
             BuildError::Parameter { key, message } => {
                 let holder = places.iter().map(|(table, _)| table.key(&key)).find(|at| tree.get(at).is_some());

@@ -1,7 +1,7 @@
 //! Wi-Fi links: their radios, and the access points of their channels.
 
 use super::Context;
-use super::network::{Draft, Network};
+use super::network::Network;
 use crate::Radio;
 use crate::file::{Side, WIFI};
 use crate::key_path::KeyPath;
@@ -9,6 +9,7 @@ use dumbbell_parameters::check;
 use dumbbell_path::wifi::Wifi;
 use dumbbell_units::Time;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 impl Context<'_> {
     /// Checks what the file says of a radio, as far as that needs no network.
@@ -53,10 +54,12 @@ impl Context<'_> {
     /// The radio of each link; a wire has none.
     pub(super) fn radios(&mut self, network: &Network) -> Vec<Option<Radio>> {
         let mut radios: Vec<Option<Radio>> = Vec::with_capacity(network.links.len());
+        // The latest: links of one channel are mostly alike, and share it.
+        let mut latest = Arc::default();
         // The first link of each channel.
         let mut first: HashMap<String, usize> = HashMap::new();
         for (index, draft) in network.links.iter().enumerate() {
-            let radio = draft.side.wifi.as_ref().and_then(|wifi| self.radio(wifi, index, draft, network));
+            let radio = draft.side.wifi.as_ref().and_then(|wifi| self.radio(wifi, index, network, &mut latest));
             if let Some(Radio { wifi, .. }) = &radio {
                 let says_it = self.says_of_radio(index, network);
                 let same = match first.get(&wifi.channel) {
@@ -94,7 +97,9 @@ impl Context<'_> {
         })
     }
 
-    fn radio(&mut self, wifi: &Wifi, index: usize, draft: &Draft, network: &Network) -> Option<Radio> {
+    /// The radio of a link. It shares the `latest` if that is equal, and is the latest from then on.
+    fn radio(&mut self, wifi: &Wifi, index: usize, network: &Network, latest: &mut Arc<Wifi>) -> Option<Radio> {
+        let draft = &network.links[index];
         let is_way_back = draft.opposite.is_some_and(|opposite| opposite < index);
         let default = if is_way_back { draft.from } else { draft.to };
         let ends = [draft.from, draft.to];
@@ -114,6 +119,9 @@ impl Context<'_> {
         };
         let name = network.nodes[access_point].clone();
         let wifi = Wifi { access_point: Some(name), ..wifi.clone() };
-        Some(Radio { wifi, is_from_access_point: draft.from == access_point })
+        if **latest != wifi {
+            *latest = Arc::new(wifi);
+        }
+        Some(Radio { wifi: Arc::clone(latest), is_from_access_point: draft.from == access_point })
     }
 }

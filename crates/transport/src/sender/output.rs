@@ -318,4 +318,8 @@ impl Held for Sender {
             Limit::Cwnd
         }
     }
+
+    fn acted_at(&self) -> Time {
+        self.view.now
+    }
 }

@@ -10,6 +10,7 @@ use crate::transmitter::LinkRate;
 use crate::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
 use crate::{Delay, LinkContext, LossRecipe};
 use dumbbell_units::{Duration, Ratio, Rng, Time};
+use std::sync::Arc;
 
 pub(super) type Channel = WifiChannel<TestPacket>;
 
@@ -49,7 +50,7 @@ fn config(error: f64) -> LinkConfig {
 pub(super) fn link(wifi: Wifi, from: usize, to: usize, error: f64, seed: u64) -> RadioLink {
     RadioLink {
         config: config(error),
-        wifi,
+        wifi: Arc::new(wifi),
         from,
         to,
         is_from_access_point: from == 0,

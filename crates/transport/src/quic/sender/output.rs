@@ -169,4 +169,8 @@ impl Held for QuicSender {
             Limit::Cwnd
         }
     }
+
+    fn acted_at(&self) -> Time {
+        self.refreshed_at
+    }
 }
