@@ -1,6 +1,9 @@
 //! The JSON Schema of the experiment file, for editors: the structs of the file and every algorithm's parameters.
 
 mod forms;
+mod tables;
+
+pub(crate) use tables::tables_with;
 
 use crate::file::File;
 use crate::resolve::algorithms::{BPF, BPF_ALGORITHMS};
