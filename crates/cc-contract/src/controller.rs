@@ -254,7 +254,8 @@ pub trait Controller: Any + Send {
     }
 
     /// Writes the current value of every observable, in the order of [`observables`](Controller::observables).
-    /// Reports only: nothing may depend on it.
+    /// Reports only: nothing may depend on it. It is not asked for a sample if nothing has reached the sender since the
+    /// one before.
     fn observe(&self, _view: &View, _control: &Control, _values: &mut [f64]) {}
 }
 
