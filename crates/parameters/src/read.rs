@@ -114,6 +114,8 @@ fn read_in_words(read: de::Unexpected<'_>) -> String {
         de::Unexpected::Bool(b) => format!("`{b}`"),
         de::Unexpected::Unsigned(n) => format!("`{n}`"),
         de::Unexpected::Signed(n) => format!("`{n}`"),
+        // With its point, which is what is wrong with it where a whole number should be.
+        de::Unexpected::Float(x) if x.fract() == 0.0 && x.abs() < 1e15 => format!("`{x:.1}`"),
         de::Unexpected::Float(x) => format!("`{x}`"),
         de::Unexpected::Str(text) => format!("{text:?}"),
         de::Unexpected::Unit | de::Unexpected::Option => "nothing".to_owned(),
@@ -284,6 +286,14 @@ mod tests {
         assert!(found[1].2.contains("unknown key `spam`; did you mean `span`?"), "{found:?}");
         assert!(found[2].2.contains("`oval` is not allowed here; allowed: round, square"), "{found:?}");
         assert!(found[3].2.contains("this must be a duration"), "{found:?}");
+    }
+
+    #[test]
+    fn a_number_is_told_as_it_was_written() {
+        for (written, told) in [(json!(3.0), "`3.0`"), (json!(0.5), "`0.5`"), (json!(-2), "`-2`")] {
+            let found = problems(json!({ "needed": written }));
+            assert!(found[0].2.starts_with(&format!("read {told}, but")), "{found:?}");
+        }
     }
 
     #[test]
