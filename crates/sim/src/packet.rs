@@ -500,11 +500,6 @@ impl Payloads {
         self.free.push(handle);
     }
 
-    /// How many payloads have to be looked at to say what memory they have.
-    pub fn count(&self) -> u64 {
-        self.entries.len() as u64
-    }
-
     /// Bytes of memory [claimed](claimed).
     pub fn memory(&self) -> u64 {
         claimed::<Vec<u8>>(self.entries.len(), self.entries.capacity())

@@ -9,11 +9,9 @@ use dumbbell_path::{Media, Medium};
 use std::sync::atomic::Ordering;
 
 /// Memory is added up after so many turns, or so many for each medium and each flow that is there from the beginning,
-/// or one for so many payloads of datagrams, whichever is most. A turn adds a payload at most, so that these grow by a
-/// part between two measurements.
+/// where that is more.
 const TURNS_PER_MEASUREMENT: u64 = 1 << 14;
 const TURNS_PER_MEASUREMENT_OF_EACH: u64 = 32;
-const PAYLOADS_PER_TURN: u64 = 8;
 /// Packets that are handled at the same instant between two checks whether the run has to stop.
 pub(super) const PACKETS_PER_CHECK: u64 = 64;
 
@@ -96,8 +94,7 @@ impl Engine<'_> {
     /// Adds up what can grow; the run fails when that is more than it may take.
     #[cold]
     pub(super) fn measure_memory(&mut self) {
-        let payloads = self.payloads.count() + self.replies.count();
-        self.memory.until_measured = self.memory.turns_per_measurement.max(payloads / PAYLOADS_PER_TURN);
+        self.memory.until_measured = self.memory.turns_per_measurement;
         if let Err(fault) = self.check_faults() {
             self.failure.get_or_insert(fault);
         }
