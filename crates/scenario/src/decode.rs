@@ -5,7 +5,6 @@
 
 use crate::error::{Problem, Problems};
 use crate::key_path::{KeyPath, Step};
-use crate::schema::tables_with;
 use crate::tree::{Entry, Node, Span, Value, huge};
 use dumbbell_parameters::Refusal;
 use serde::de::value::StrDeserializer;
@@ -90,22 +89,9 @@ impl Error {
 
     fn into_problem(self, path: &KeyPath) -> Problem {
         let Finding { message, help, span, .. } = *self.0;
-        let is_at_top = path.0.len() == 1;
-        let one_bracket = is_at_top && message == "read a table, but this must be a list";
+        let one_bracket = path.0.len() == 1 && message == "read a table, but this must be a list";
         let help = if one_bracket { Some(format!("write it with two brackets, [[{path}]]")) } else { help };
-        let is_unknown = is_at_top && message == format!("unknown key `{path}`");
-        let help = if is_unknown { help.map(|help| with_tables(&path.to_string(), help)) } else { help };
         Problem { key: path.to_string(), span, message, help }
-    }
-}
-
-/// The help about a key that the top of a file does not have, but perhaps one of its tables.
-fn with_tables(key: &str, help: String) -> String {
-    let tables = tables_with(key);
-    match tables.split_last() {
-        None => help,
-        Some((only, [])) => format!("`{key}` belongs to {only}; {help}"),
-        Some((last, others)) => format!("`{key}` belongs to {} or {last}; {help}", others.join(", ")),
     }
 }
 

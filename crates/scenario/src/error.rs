@@ -76,6 +76,10 @@ impl Problems {
         }
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Problem> {
+        self.0.iter_mut()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

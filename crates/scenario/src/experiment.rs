@@ -4,6 +4,7 @@ use crate::combinations::Combinations;
 use crate::error::{Problems, ScenarioErrors, Sources};
 use crate::overrides::Overrides;
 use crate::resolve::{Loader, RateSource, Resolved, vary_phase, vary_rtts};
+use crate::schema::name_tables;
 use crate::sweep::{Sweep, seed_of};
 use crate::tables::Tables;
 use crate::tree::Node;
@@ -125,6 +126,7 @@ impl Experiment {
         if problems.is_empty() {
             tables.check(&mut problems);
         }
+        name_tables(&mut problems);
         problems.into_result(&sources)?;
         Ok(Experiment { name, included, points })
     }

@@ -3,7 +3,7 @@
 mod forms;
 mod tables;
 
-pub(crate) use tables::tables_with;
+pub(crate) use tables::name_tables;
 
 use crate::file::File;
 use crate::resolve::algorithms::{BPF, BPF_ALGORITHMS};
@@ -20,10 +20,7 @@ pub fn json_schema() -> String {
 
 /// [`json_schema`] with the algorithms of `catalog`.
 pub fn json_schema_with(catalog: &Catalog) -> String {
-    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<File>();
-    let mut schema = Value::from(schema);
-    insert(&mut schema, &["properties", "include"], include_schema());
-    insert(&mut schema, &["properties", "sweep"], sweep_schema());
+    let mut schema = of_a_file();
     let controllers = controllers(catalog, &mut schema);
     insert(&mut schema, &["$defs", "CcSpec"], controllers);
     forms::ask_first(&mut schema);
@@ -32,6 +29,14 @@ pub fn json_schema_with(catalog: &Catalog) -> String {
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// The schema of all tables of a file, whatever algorithms there are.
+fn of_a_file() -> Value {
+    let mut schema = Value::from(SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<File>());
+    insert(&mut schema, &["properties", "include"], include_schema());
+    insert(&mut schema, &["properties", "sweep"], sweep_schema());
+    schema
 }
 
 /// Without presets, of the file or of one that it includes, the name of an algorithm is one of the catalogue's.
