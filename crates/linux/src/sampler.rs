@@ -269,19 +269,8 @@ fn sample_endpoint(
 }
 
 /// What is known of every flow: bytes that came to the receiver's host.
-fn arrivals(
-    (delivered_bytes, received_bytes): (u64, u64),
-    (last_delivered, last_received): (u64, u64),
-    interval: Duration,
-) -> FlowSample {
-    FlowSample {
-        arrived: Arrived {
-            goodput_bytes: delivered_bytes - last_delivered,
-            received_bytes: received_bytes - last_received,
-            mbps_per_byte: 8e-6 / interval.as_secs_f64(),
-        },
-        ..FlowSample::default()
-    }
+fn arrivals(counted: (u64, u64), last: (u64, u64), interval: Duration) -> FlowSample {
+    FlowSample { arrived: Arrived::between(last, counted, interval), ..FlowSample::default() }
 }
 
 fn flow_sample(info: &TcpInfo, counted: (u64, u64), last: (u64, u64), interval: Duration) -> FlowSample {

@@ -193,7 +193,7 @@ impl<P: Packet> Pipe<P> {
     #[inline]
     pub(crate) fn lend_memory(&mut self, spare: &mut Vec<PipeMemory<P>>) {
         if self.runs.is_empty() && self.runs.capacity() > 0 {
-            spare.push(PipeMemory(std::mem::take(&mut self.runs)));
+            spare.push(PipeMemory(std::mem::replace(&mut self.runs, Ring::new())));
         }
     }
 

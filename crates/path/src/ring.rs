@@ -4,7 +4,7 @@
 //! `Copy`, so that nothing has to be dropped.
 
 /// A queue of `Copy` items.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ring<T> {
     places: Vec<T>,
     first: usize,

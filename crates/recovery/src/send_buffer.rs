@@ -302,10 +302,12 @@ impl SendBuffer {
             // What a call has left of a segment needs another buffer behind a full one, for which there may be no room.
             let first = if fills { begun } else { held.end };
             let takes_rest = rest == 0 || end - first < held.goal || self.used(Held { end, ..held }) < self.size;
-            self.progress = match end == call_end {
-                false => Progress::Within,
-                true if takes_rest => Progress::Over,
-                true => Progress::LacksRest,
+            self.progress = if end < call_end {
+                Progress::Within
+            } else if takes_rest {
+                Progress::Over
+            } else {
+                Progress::LacksRest
             };
         } else if self.progress == Progress::Over {
             self.progress = Progress::Begun;

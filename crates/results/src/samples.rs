@@ -1,6 +1,7 @@
 //! What is sampled of flows and links, as the columns of the time series and as the words of packed rows.
 
 use crate::columns::{Declared, each, simulated};
+use dumbbell_units::Duration;
 
 /// A flow at one instant. Windows and counts are in packets.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +58,16 @@ pub struct Arrived {
 }
 
 impl Arrived {
+    /// Of bytes that the application has got and bytes that were received, as they were counted `interval` apart.
+    #[inline]
+    pub fn between(before: (u64, u64), now: (u64, u64), interval: Duration) -> Arrived {
+        Arrived {
+            goodput_bytes: now.0 - before.0,
+            received_bytes: now.1 - before.1,
+            mbps_per_byte: 8e-6 / interval.as_secs_f64(),
+        }
+    }
+
     fn mbps(&self, bytes: u64) -> f64 {
         bytes as f64 * self.mbps_per_byte
     }

@@ -7,7 +7,7 @@ use dumbbell_path::Media;
 use dumbbell_results::{Arrived, DatagramSummary, FlowSample, FlowSummary, Recorder, Tells};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::Limit;
-use dumbbell_units::Time;
+use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
 /// A recorder for the series that a scenario asks for.
@@ -36,12 +36,11 @@ pub(crate) fn sample<'f>(
     let Some(interval) = recorder.begin() else { return };
     let LinkView { media, entries, watch } = links;
     watch.sample(media, entries, (now, interval), |index, sample| recorder.link(now, index, sample));
-    let mbps_per_byte = 8e-6 / interval.as_secs_f64();
     for (index, flow) in flows.enumerate() {
         if matches!(flow.phase, Phase::Waiting | Phase::Connecting) {
             continue;
         }
-        let arrived = arrived(flow, mbps_per_byte);
+        let arrived = arrived(flow, interval);
         let Some(sending) = flow.ends.sending() else {
             recorder.flow(now, index, counted(flow, arrived), |_| {});
             continue;
@@ -69,17 +68,12 @@ pub(crate) fn sample<'f>(
     }
 }
 
-/// What has arrived of a flow since the sample before.
-fn arrived(flow: &mut Flow, mbps_per_byte: f64) -> Arrived {
+/// What has arrived of a flow since the sample before, `interval` ago.
+fn arrived(flow: &mut Flow, interval: Duration) -> Arrived {
     let received = flow.ends.received();
     let received_bytes = received.arrived_bytes + received.arrived_segments * u64::from(flow.header);
-    let (last_delivered, last_received) = flow.last_sample;
-    flow.last_sample = (received.delivered_bytes, received_bytes);
-    Arrived {
-        goodput_bytes: received.delivered_bytes - last_delivered,
-        received_bytes: received_bytes - last_received,
-        mbps_per_byte,
-    }
+    let counted = (received.delivered_bytes, received_bytes);
+    Arrived::between(std::mem::replace(&mut flow.last_sample, counted), counted, interval)
 }
 
 /// What is counted of a flow that no controller governs.

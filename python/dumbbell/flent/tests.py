@@ -55,6 +55,11 @@ class FlentTest:
     hosts: int = 1
 
     @property
+    def directions(self) -> set[Direction]:
+        """Where its bulk transfers go."""
+        return {stream.direction for stream in self.streams}
+
+    @property
     def parts(self) -> tuple[Stream | Probe, ...]:
         """Streams and probes: the flows of its experiment, in their order."""
         return (*self.streams, *self.probes)

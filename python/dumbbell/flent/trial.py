@@ -57,8 +57,7 @@ def document(
     Raises:
         ValueError: The test has no downloads for ``download_cc``, or not so many hosts.
     """
-    ways = {stream.direction for stream in test.streams}
-    if download_cc is not None and "down" not in ways:
+    if download_cc is not None and "down" not in test.directions:
         raise ValueError(f"{test.name} has no downloads, whose controller --download-cc (in Python `download_cc`) is")
     whole = dict(path)
     if "wifi" not in whole:
@@ -139,11 +138,12 @@ def run(
 
 def _title(test: FlentTest, cc: str, download_cc: str | None) -> str:
     """The controllers of a test; of uploads and downloads where they differ."""
-    runs = {"up": cc, "down": download_cc or cc}
-    used = {way: runs[way] for way in runs if any(stream.direction == way for stream in test.streams)}
-    if len({*used.values()}) == 1:
-        return next(iter(used.values()))
-    return ", ".join(f"{name} {way}" for way, name in used.items())
+    uploads, downloads = cc, download_cc or cc
+    if test.directions == {"down"}:
+        return downloads
+    if test.directions == {"up"} or uploads == downloads:
+        return uploads
+    return f"{uploads} up, {downloads} down"
 
 
 def of_result(test: FlentTest, result: Result, timing: Timing, title: str) -> FlentData:

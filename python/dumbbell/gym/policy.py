@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
@@ -139,7 +140,7 @@ def load_policy(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[tupl
         single = [(weights.astype(np.float32), biases.astype(np.float32)) for weights, biases in network.layers]
         return told, single
     _check(path.absolute(), path)
-    with np.load(path) as arrays:
+    with np.load(io.BytesIO(content)) as arrays:
         told = json.loads(arrays["agent"].tobytes())
         count = sum(name.startswith("weight_") for name in arrays.files)
         return told, [(arrays[f"weight_{number}"], arrays[f"bias_{number}"]) for number in range(count)]
