@@ -88,6 +88,21 @@ class Cost(PacketCost):
     peak_rss_bytes: int | None
 
 
+def executable(package: str, *options: str, **variables: str) -> Path:
+    """Compiles the program of a package, with `options` of Cargo and `variables` of the environment: where it lies."""
+    command = ["cargo", "build", "--release", "--locked", "--package", package, *options]
+    done = subprocess.run(
+        [*command, "--message-format", "json-render-diagnostics"],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | variables,
+    )
+    messages = (json.loads(line) for line in done.stdout.splitlines())
+    return next(Path(message["executable"]) for message in messages if message.get("executable"))
+
+
 @dataclass(frozen=True)
 class Program:
     """The compiled `dumbbell-bench`."""
@@ -97,16 +112,7 @@ class Program:
     @classmethod
     def build(cls) -> Program:
         """Compiles it as the package is compiled, and finds where Cargo put it."""
-        command = ["cargo", "build", "--release", "--locked", "--package", "dumbbell-bench"]
-        done = subprocess.run(
-            [*command, "--message-format", "json-render-diagnostics"],
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-        messages = (json.loads(line) for line in done.stdout.splitlines())
-        return cls(next(Path(message["executable"]) for message in messages if message.get("executable")))
+        return cls(executable("dumbbell-bench"))
 
     def run(self, benchmark: Benchmark) -> Cost:
         """One run in a process of its own."""

@@ -3,7 +3,7 @@
 //! An executable without an interpreter around it, so that callgrind counts and peak memory are those of the engine.
 //!
 //! ```text
-//! dumbbell-bench [--threads N] FILE [KEY=VALUE]...
+//! dumbbell-bench [--threads N] [--plain] FILE [KEY=VALUE]...
 //! ```
 
 use cpu_time::ProcessTime;
@@ -18,11 +18,12 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).peekable();
     let is_given = arguments.next_if(|argument| argument == "--threads").is_some();
     let threads = if is_given { arguments.next().and_then(|count| count.parse().ok()) } else { Some(1) };
+    let plain = arguments.next_if(|argument| argument == "--plain").is_some();
     let (Some(file), Some(threads)) = (arguments.next(), threads) else {
-        eprintln!("usage: dumbbell-bench [--threads N] FILE [KEY=VALUE]...");
+        eprintln!("usage: dumbbell-bench [--threads N] [--plain] FILE [KEY=VALUE]...");
         return ExitCode::from(2);
     };
-    match measure(&file, threads, arguments) {
+    match measure(&file, (threads, plain), arguments) {
         Ok(cost) => {
             println!("{cost}");
             ExitCode::SUCCESS
@@ -34,7 +35,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(file: &str, threads: usize, overrides: impl Iterator<Item = String>) -> Result<Value, Box<dyn Error>> {
+fn measure(
+    file: &str,
+    (threads, plain): (usize, bool),
+    overrides: impl Iterator<Item = String>,
+) -> Result<Value, Box<dyn Error>> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let overrides = overrides
         .map(|argument| match argument.split_once('=') {
@@ -44,7 +49,7 @@ fn measure(file: &str, threads: usize, overrides: impl Iterator<Item = String>) 
         .collect::<Result<Vec<_>, String>>()?;
     let experiment = Experiment::from_toml(&text, file, &overrides)?;
     let scenario = experiment.points()[0].scenario();
-    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None, plain: false };
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None, plain };
     let output = run_on_threads(&scenario, bounds, threads)?;
     Ok(cost(&scenario, &output))
 }
