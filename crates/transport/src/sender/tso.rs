@@ -5,7 +5,7 @@
 //! the window is free, or the next ACK is far away, it waits until more segments can leave as one burst.
 
 use super::{CaState, Sender};
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::Duration;
 
 /// Free window in segments from which on nothing is deferred where `tso_win_divisor` is 0 (`tcp_max_tso_deferred_mss`).
 const NEVER_DEFERRED: u32 = 4;
@@ -71,9 +71,10 @@ impl Sender {
             whole_window += if receive_window < control.cwnd { excess } else { 0 };
             free += if window < room { excess } else { 0 };
         }
-        let is_enough = match whole_window.checked_div(self.config.tso_win_divisor.into()) {
-            Some(share) => free >= share,
-            None => limit >= NEVER_DEFERRED,
+        let is_enough = match u64::from(self.config.tso_win_divisor) {
+            0 => limit >= NEVER_DEFERRED,
+            // The share is a whole number of bytes, so this says `free >= whole_window / divisor`.
+            divisor => (free + 1) * divisor > whole_window,
         };
         if is_enough {
             return false;
@@ -81,9 +82,8 @@ impl Sender {
         if self.board.is_empty() {
             return false;
         }
-        let srtt = Duration::from_micros(u64::from(view.srtt_us_x8 >> 3));
-        let head_sent = Time::ZERO + Duration::from_micros(self.board.get(self.board.una()).sent.us());
-        let threshold = MILLISECOND.min(Duration::from_nanos(srtt.as_nanos() / 2));
-        (head_sent + srtt).since(view.now) <= threshold
+        let srtt_us = u64::from(view.srtt_us_x8 >> 3);
+        let head_acked = (self.board.get(self.board.una()).sent.us() + srtt_us) * 1_000;
+        head_acked.saturating_sub(view.now.as_nanos()) <= MILLISECOND.as_nanos().min(srtt_us * 500)
     }
 }
