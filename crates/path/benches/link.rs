@@ -2,10 +2,9 @@
 
 use divan::{Bencher, black_box, counter::ItemsCount};
 use dumbbell_path::queue::Codel;
-use dumbbell_path::{
-    Delay, Ecn, Impairments, Link, LinkConfig, LinkContext, LinkRate, Medium, Packet, QueueLimit, QueueRecipe,
-};
+use dumbbell_path::{Delay, Ecn, Link, LinkConfig, LinkContext, LinkRate, Medium, Packet, QueueLimit, QueueRecipe};
 use dumbbell_units::{Duration, Rng, Time};
+use std::sync::Arc;
 
 const PACKETS: u64 = 100_000;
 
@@ -40,7 +39,7 @@ fn link(rate: LinkRate, queue: QueueRecipe) -> Link<Segment> {
         queue,
         loss_before: None,
         loss_after: None,
-        impairments: Impairments::default(),
+        impairments: Arc::default(),
     };
     Link::new(config, Rng::new(1))
 }

@@ -33,8 +33,8 @@ pub struct LinkConfig {
     pub loss_before: Option<LossRecipe>,
     /// Losses after the transmitter: a lost packet has taken capacity.
     pub loss_after: Option<LossRecipe>,
-    /// What else happens to packets; on most links nothing.
-    pub impairments: Impairments,
+    /// What else happens to packets; on most links nothing, which they share.
+    pub impairments: Arc<Impairments>,
 }
 
 /// What few links do to packets.

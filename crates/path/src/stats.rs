@@ -289,30 +289,59 @@ struct Levels {
     few: Few,
 }
 
-/// The bins of a queue in which little has happened yet, as most of a thousand stations' are: its bins in their order.
+/// The bins of a queue in which little has happened yet, as most of a thousand stations' are.
 #[derive(Clone, Debug, Default)]
 struct Few {
-    nanos: Vec<(usize, u64)>,
+    /// In the order of the bins.
+    spent: Vec<Spent>,
     steps: u32,
+}
+
+/// A bin and the time spent in it, in one word.
+#[derive(Clone, Copy, Debug)]
+struct Spent(u64);
+
+impl Spent {
+    /// Enough for all bins.
+    const BIN_BITS: u32 = 13;
+    /// 26 days.
+    const MOST_NANOS: u64 = (1 << (u64::BITS - Spent::BIN_BITS)) - 1;
+
+    /// `nanos` are at most `MOST_NANOS`.
+    fn new(bin: usize, nanos: u64) -> Spent {
+        Spent(((bin as u64) << (u64::BITS - Spent::BIN_BITS)) | nanos)
+    }
+
+    fn bin(self) -> usize {
+        (self.0 >> (u64::BITS - Spent::BIN_BITS)) as usize
+    }
+
+    fn nanos(self) -> u64 {
+        self.0 & Spent::MOST_NANOS
+    }
 }
 
 impl Few {
     /// So many bins are a tenth of what they would be among all up to 64 kB.
-    const MOST_BINS: usize = 64;
+    const MOST_BINS: usize = 128;
     /// To look for a bin takes several times as long as to know its place, so it is not done for long.
     const MOST_STEPS: u32 = 2_048;
 
-    /// Adds to a bin.
-    fn add(&mut self, bin: usize, nanos: u64) {
-        self.steps += 1;
-        match self.nanos.binary_search_by_key(&bin, |&(bin, _)| bin) {
-            Ok(place) => self.nanos[place].1 += nanos,
-            Err(place) => self.nanos.insert(place, (bin, nanos)),
+    /// Adds to a bin. False where there is no room for it, and nothing was added.
+    fn add(&mut self, bin: usize, nanos: u64) -> bool {
+        let place = self.spent.binary_search_by_key(&bin, |spent| spent.bin());
+        let before = place.map_or(0, |place| self.spent[place].nanos());
+        let nanos = before.saturating_add(nanos);
+        let is_new = usize::from(place.is_err());
+        if nanos > Spent::MOST_NANOS || self.spent.len() + is_new > Self::MOST_BINS || self.steps >= Self::MOST_STEPS {
+            return false;
         }
-    }
-
-    fn is_outgrown(&self) -> bool {
-        self.nanos.len() > Self::MOST_BINS || self.steps > Self::MOST_STEPS
+        self.steps += 1;
+        match place {
+            Ok(place) => self.spent[place] = Spent::new(bin, nanos),
+            Err(place) => self.spent.insert(place, Spent::new(bin, nanos)),
+        }
+        true
     }
 }
 
@@ -332,17 +361,17 @@ impl Levels {
     /// Adds to a bin that has no place of its own yet.
     #[cold]
     fn add_new(&mut self, bin: usize, nanos: u64) {
-        if !self.nanos.is_empty() {
+        if self.nanos.is_empty() {
+            if self.few.add(bin, nanos) {
+                return;
+            }
+            let few = std::mem::take(&mut self.few).spent;
+            self.grow(few.last().map_or(bin, |last| last.bin().max(bin)));
+            few.into_iter().for_each(|spent| self.nanos[spent.bin()] = spent.nanos());
+        } else {
             self.grow(bin);
-            self.nanos[bin] = nanos;
-            return;
         }
-        self.few.add(bin, nanos);
-        if self.few.is_outgrown() {
-            let few = std::mem::take(&mut self.few).nanos;
-            self.grow(few.last().map_or(0, |&(bin, _)| bin));
-            few.into_iter().for_each(|(bin, nanos)| self.nanos[bin] = nanos);
-        }
+        self.nanos[bin] += nanos;
     }
 
     fn grow(&mut self, bin: usize) {
@@ -354,12 +383,12 @@ impl Levels {
     /// The bins in which time was spent, in their order, and that time.
     fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         let all = self.nanos.iter().copied().enumerate();
-        self.few.nanos.iter().copied().chain(all).filter(|&(_, nanos)| nanos > 0)
+        self.few.spent.iter().map(|spent| (spent.bin(), spent.nanos())).chain(all).filter(|&(_, nanos)| nanos > 0)
     }
 
     fn clear(&mut self) {
         self.nanos.fill(0);
-        self.few.nanos.clear();
+        self.few.spent.clear();
     }
 
     #[inline]
@@ -450,6 +479,19 @@ mod tests {
         assert!(of_one.nanos.is_empty());
         of_one.add(1_500, 1);
         assert!(!of_one.nanos.is_empty());
+    }
+
+    #[test]
+    fn a_level_that_lasts_longer_than_a_month_gets_a_place_of_its_own() {
+        let mut levels = Levels::default();
+        levels.add(u64::MAX, Spent::MOST_NANOS - 1);
+        levels.add(u64::MAX, 1);
+        assert!(levels.nanos.is_empty());
+        levels.add(1_500, 7);
+        levels.add(u64::MAX, 5);
+        assert!(!levels.nanos.is_empty());
+        let wanted = [(Levels::bin(1_500), 7), (Levels::bin(u64::MAX), Spent::MOST_NANOS + 5)];
+        assert!(levels.iter().eq(wanted));
     }
 
     #[test]

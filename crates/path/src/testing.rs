@@ -2,7 +2,7 @@
 
 use crate::catalog::LinkContext;
 use crate::catalog::QueueLimit;
-use crate::config::{Impairments, LinkConfig};
+use crate::config::LinkConfig;
 use crate::delay::Delay;
 use crate::ledger::Offer;
 use crate::ledger::{DropCause, LinkCounters};
@@ -11,6 +11,7 @@ use crate::packet::{Ecn, Packet};
 use crate::queue::{Discipline, QueueRecipe};
 use crate::transmitter::LinkRate;
 use dumbbell_units::{Rate, Rng, Time};
+use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TestPacket {
@@ -88,7 +89,7 @@ impl Bottleneck {
             queue: QueueRecipe::of(queue, &context).unwrap(),
             loss_before: None,
             loss_after: None,
-            impairments: Impairments::default(),
+            impairments: Arc::default(),
         };
         let link = Link::new(config, Rng::new(1));
         Bottleneck { link, now: Time::ZERO, offered_at: Vec::new(), arrived: Vec::new(), dropped: Vec::new() }

@@ -18,7 +18,8 @@ const RECENT: usize = 16;
 /// An experiment file without its sweep, and what its sweep puts into it.
 #[derive(Debug)]
 pub(crate) struct Combinations {
-    tree: Node,
+    /// `None` where all combinations stay resolved.
+    tree: Option<Node>,
     sweep: Sweep,
     loader: Loader,
     catalog: Catalog,
@@ -28,7 +29,7 @@ pub(crate) struct Combinations {
 
 impl Combinations {
     pub(crate) fn new(tree: Node, sweep: Sweep, loader: Loader, catalog: &Catalog) -> Combinations {
-        Combinations { tree, sweep, loader, catalog: catalog.clone(), recent: Mutex::default() }
+        Combinations { tree: Some(tree), sweep, loader, catalog: catalog.clone(), recent: Mutex::default() }
     }
 
     /// Their number.
@@ -51,9 +52,15 @@ impl Combinations {
         self.sweep.label(number)
     }
 
-    /// Resolves a combination; `None` if that finds problems.
-    pub(crate) fn check(&self, number: usize, problems: &mut Problems) -> Option<Arc<Resolved>> {
-        let mut tree = self.tree.clone();
+    /// Resolves a combination for the first time; `None` if that finds problems.
+    pub(crate) fn check(&mut self, number: usize, problems: &mut Problems) -> Option<Arc<Resolved>> {
+        // The only combination stays resolved.
+        let tree = if self.len() == 1 { self.tree.take() } else { self.tree.clone() }?;
+        self.resolve(number, tree, problems)
+    }
+
+    /// Resolves a combination. `tree` is the file without its sweep.
+    fn resolve(&self, number: usize, mut tree: Node, problems: &mut Problems) -> Option<Arc<Resolved>> {
         self.sweep.apply(number, &mut tree, problems);
         let file = decode::<File>(&tree, problems)?;
         let resolved = Arc::new(resolve(&file, &tree, &self.loader, &self.catalog, problems)?);
@@ -63,10 +70,18 @@ impl Combinations {
         Some(resolved)
     }
 
+    /// All have been checked. If they all stay resolved, what they were made of is gone afterwards: a file of thousands
+    /// of links takes megabytes.
+    pub(crate) fn settle(&mut self) {
+        if self.recent().len() == self.len() {
+            self.tree = None;
+        }
+    }
+
     /// A combination that has been checked.
     pub(crate) fn get(&self, number: usize) -> Arc<Resolved> {
         let known = self.recent().iter().find(|(other, _)| *other == number).map(|(_, resolved)| resolved.clone());
-        let again = || self.check(number, &mut Problems::default());
+        let again = || self.resolve(number, self.tree.clone()?, &mut Problems::default());
         // Files that it names are not read again.
         known.or_else(again).unwrap_or_else(|| unreachable!("what was resolved before can be resolved again"))
     }

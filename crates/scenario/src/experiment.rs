@@ -108,17 +108,14 @@ impl Experiment {
         overrides.check_effect(&tree, &sweep, &mut problems);
         problems.into_result(&sources)?;
 
-        let combinations = Arc::new(Combinations::new(tree, sweep, Loader::new(&name), catalog));
-        let mut points = Vec::with_capacity(combinations.len() * combinations.repeat() as usize);
+        let mut combinations = Combinations::new(tree, sweep, Loader::new(&name), catalog);
+        let mut seeds = Vec::with_capacity(combinations.len());
         let mut problems = Problems::default();
         let mut tables = Tables::default();
         for combination in 0..combinations.len() {
             if let Some(resolved) = combinations.check(combination, &mut problems) {
                 tables.add(&resolved.tables);
-                points.extend((0..combinations.repeat()).map(|repeat| {
-                    let seed = seed_of(resolved.scenario.seed, repeat);
-                    Point { combination, repeat, seed, combinations: combinations.clone() }
-                }));
+                seeds.push(resolved.scenario.seed);
             } else if problems.len() >= Problems::MAX {
                 break;
             }
@@ -128,6 +125,15 @@ impl Experiment {
         }
         name_tables(&mut problems);
         problems.into_result(&sources)?;
+        combinations.settle();
+        let combinations = Arc::new(combinations);
+        let repeats = combinations.repeat();
+        let mut points = Vec::with_capacity(seeds.len() * repeats as usize);
+        for (combination, seed) in seeds.into_iter().enumerate() {
+            let point =
+                |repeat| Point { combination, repeat, seed: seed_of(seed, repeat), combinations: combinations.clone() };
+            points.extend((0..repeats).map(point));
+        }
         Ok(Experiment { name, included, points })
     }
 

@@ -23,10 +23,11 @@ mod traffic;
 mod wifi;
 
 use crate::wifi::AccessCategory;
-use crate::{Delay, Impairments, LinkConfig, LinkContext, LinkRate, LossRecipe, QueueLimit, QueueRecipe};
+use crate::{Delay, LinkConfig, LinkContext, LinkRate, LossRecipe, QueueLimit, QueueRecipe};
 use dumbbell_units::Rate;
 use serde_json::{Map, Value};
 use std::fmt::Write;
+use std::sync::Arc;
 use tables::check;
 use traffic::Traffic;
 
@@ -64,7 +65,7 @@ fn plain() -> LinkConfig {
         queue: QueueRecipe::default(),
         loss_before: None,
         loss_after: None,
-        impairments: Impairments::default(),
+        impairments: Arc::default(),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::{
     LinkConfig, LinkRate, PacketEvent, Policer, QueueLimit, Reorder, Selection, Share,
 };
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng, Time};
+use std::sync::Arc;
 
 pub const QUEUES: [&str; 55] = [
     r#"{"kind": "droptail"}"#,
@@ -145,7 +146,14 @@ pub fn parts() -> Vec<(String, LinkConfig)> {
         add(name, LinkConfig { delay, ..plain() });
     }
     for (name, impairments) in impairments() {
-        add(name, LinkConfig { impairments, delay: Delay { base: ms(4), ..Delay::default() }, ..plain() });
+        add(
+            name,
+            LinkConfig {
+                impairments: Arc::new(impairments),
+                delay: Delay { base: ms(4), ..Delay::default() },
+                ..plain()
+            },
+        );
     }
     parts
 }
@@ -186,7 +194,7 @@ pub fn drawn(number: u64) -> (String, LinkConfig, Vec<(Time, Change)>) {
         queue,
         loss_before,
         loss_after,
-        impairments,
+        impairments: Arc::new(impairments),
         ..plain()
     };
     (name, config, changes)

@@ -18,6 +18,7 @@ use crate::stats::{Backlog, Tally};
 use crate::testing::TestPacket;
 use crate::transmitter::LinkRate;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
+use std::sync::Arc;
 
 mod left_alone;
 mod memory;
@@ -42,7 +43,7 @@ pub(super) fn config(rate: LinkRate) -> LinkConfig {
         queue: QueueRecipe::default(),
         loss_before: None,
         loss_after: None,
-        impairments: Impairments::default(),
+        impairments: Arc::default(),
     }
 }
 
@@ -464,7 +465,8 @@ fn event(action: Action, packets: (u64, u64)) -> PacketEvent {
 }
 
 fn with_events(events: Vec<PacketEvent>) -> LinkConfig {
-    LinkConfig { impairments: Impairments { events: events.into(), ..Impairments::default() }, ..twelve_megabits() }
+    let impairments = Impairments { events: events.into(), ..Impairments::default() };
+    LinkConfig { impairments: Arc::new(impairments), ..twelve_megabits() }
 }
 
 #[test]
@@ -501,7 +503,7 @@ fn a_duplicated_packet_is_followed_by_its_copy_which_takes_capacity() {
     assert_eq!(link.counters(at(99 * MS)).arrivals.packets, 4);
     let duplicate =
         Impairments { duplicate: Share { probability: ratio(0.1), ..Share::default() }, ..Impairments::default() };
-    let mut random = super::tests::link(LinkConfig { impairments: duplicate, ..config(LinkRate::Unlimited) });
+    let mut random = super::tests::link(LinkConfig { impairments: Arc::new(duplicate), ..config(LinkRate::Unlimited) });
     let copies = (0..50_000).filter(|&i| matches!(random.offer(at(i), full(i)), Offer::Duplicated { .. })).count();
     assert!((4_800..5_200).contains(&copies), "{copies}");
 }
@@ -510,7 +512,8 @@ fn a_duplicated_packet_is_followed_by_its_copy_which_takes_capacity() {
 fn damaged_packets_take_capacity_and_are_lost_behind_the_transmitter() {
     let corrupt = Share { probability: ratio(0.2), ..Share::default() };
     let impairments = Impairments { corrupt, ..Impairments::default() };
-    let mut link = link(LinkConfig { impairments, loss_after: bernoulli(0.1), ..twelve_megabits() });
+    let mut link =
+        link(LinkConfig { impairments: Arc::new(impairments), loss_after: bernoulli(0.1), ..twelve_megabits() });
     (0..20_000).for_each(|i| _ = link.offer(at(i * MS), full(i)));
     let arrived = drain(&mut link).len() as f64 / 20_000.0;
     assert!((arrived - 0.8 * 0.9).abs() < 0.01, "{arrived}");
@@ -526,7 +529,7 @@ fn damaged_packets_take_capacity_and_are_lost_behind_the_transmitter() {
 fn netems_limit_counts_what_is_on_its_way_too() {
     for queue in [QueueRecipe::default(), codel(false)] {
         let impairments = Impairments { most_packets: Some(15), ..Impairments::default() };
-        let mut link = link(LinkConfig { impairments, queue, ..twelve_megabits() });
+        let mut link = link(LinkConfig { impairments: Arc::new(impairments), queue, ..twelve_megabits() });
         // A packet a millisecond, ten milliseconds of delay: eleven are on the link, of which one is in transmission.
         (0..100).for_each(|i| _ = poll_and_offer(&mut link, i * MS, i));
         assert_eq!(link.counters(at(99 * MS)).drops.in_queue().packets, 0);
@@ -548,7 +551,7 @@ fn a_link_that_aggregates_releases_bundles_and_counts_what_it_holds() {
         Some(Aggregate { timeout: Some(Duration::from_millis(4)), packets: Some(3), ..Aggregate::default() });
     for queue in [QueueRecipe::default(), codel(false)] {
         let impairments = Impairments { aggregate, ..Impairments::default() };
-        let mut link = link(LinkConfig { impairments, queue, ..twelve_megabits() });
+        let mut link = link(LinkConfig { impairments: Arc::new(impairments), queue, ..twelve_megabits() });
         (0..5).for_each(|i| _ = link.offer(at(0), full(i)));
         assert_eq!(link.poll(at(11 * MS)), None, "the first has come, and is held");
         assert_eq!(link.in_flight(at(11 * MS)), 5);

@@ -4,6 +4,7 @@ use crate::queue::{MarkPlace, QueueRecipe, Threshold};
 use crate::testing::TestPacket;
 use crate::{Impairments, Level, LinkConfig, LinkContext, LinkRate, QueueLimit};
 use dumbbell_units::{Duration, Rate, Ratio, Rng};
+use std::sync::Arc;
 
 const MS: u64 = 1_000_000;
 
@@ -28,7 +29,7 @@ fn link(name: &str) -> Link<TestPacket> {
         queue: QueueRecipe::of(threshold, &LinkContext::default()).unwrap(),
         loss_before: None,
         loss_after: None,
-        impairments,
+        impairments: Arc::new(impairments),
     };
     Link::new(config, Rng::new(1))
 }

@@ -8,19 +8,20 @@
 use super::held::Line;
 use dumbbell_units::Rng;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// Says in which line the packets of a flow wait. Lines are counted as their first packets come, so that only those
 /// exist that are used: of a thousand lines of a hash a station uses one.
 #[derive(Clone, Debug)]
 pub(super) struct Classifier {
     rule: Rule,
-    /// Flows that were asked for lately, and their lines: each has one place here, by its number.
-    recent: [Option<(u32, u32)>; RECENT],
+    /// Flows that were asked for lately, and their lines, or `NO_LINE`: each has one place here, by its number.
+    recent: [(u32, u32); RECENT],
 }
 
 /// A power of two.
 const RECENT: usize = 16;
+const NO_LINE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 enum Rule {
@@ -28,8 +29,9 @@ enum Rule {
     Hashed {
         lines: u32,
         perturbation: u64,
-        /// What each hash that a flow has had is counted as, and these hashes.
-        known: BTreeMap<u32, usize>,
+        /// The hashes that flows have had, in their order, and what each is counted as.
+        known: Vec<(u32, u32)>,
+        /// These hashes as they are counted.
         hashes: Vec<u32>,
     },
     /// Every flow has a line of its own.
@@ -42,25 +44,25 @@ impl Classifier {
         let rule = match lines {
             Some(lines) => {
                 let perturbation = rng.next_u64();
-                Rule::Hashed { lines, perturbation, known: BTreeMap::new(), hashes: Vec::new() }
+                Rule::Hashed { lines, perturbation, known: Vec::new(), hashes: Vec::new() }
             }
             None => Rule::Exact(HashMap::new()),
         };
-        Classifier { rule, recent: [None; RECENT] }
+        Classifier { rule, recent: [(0, NO_LINE); RECENT] }
     }
 
     /// The line of a flow.
     #[inline]
     pub(super) fn line_of(&mut self, flow: u32) -> usize {
         match self.recent[flow as usize % RECENT] {
-            Some((recent, line)) if recent == flow => line as usize,
+            (recent, line) if recent == flow && line != NO_LINE => line as usize,
             _ => self.look_up(flow),
         }
     }
 
     fn look_up(&mut self, flow: u32) -> usize {
         let line = self.rule.line_of(flow);
-        self.recent[flow as usize % RECENT] = u32::try_from(line).ok().map(|line| (flow, line));
+        self.recent[flow as usize % RECENT] = (flow, u32::try_from(line).unwrap_or(NO_LINE));
         line
     }
 
@@ -78,10 +80,18 @@ impl Rule {
         match self {
             Rule::Hashed { lines, perturbation, known, hashes } => {
                 let hash = Rng::stream(*perturbation, flow.into()).below(*lines);
-                *known.entry(hash).or_insert_with(|| {
+                let place = known.binary_search_by_key(&hash, |&(hash, _)| hash).unwrap_or_else(|place| {
+                    // Most of a thousand stations' queues have one flow.
+                    if hashes.is_empty() {
+                        hashes.reserve_exact(1);
+                        known.reserve_exact(1);
+                    }
+                    // There are fewer lines than hashes.
+                    known.insert(place, (hash, u32::try_from(hashes.len()).unwrap_or(NO_LINE)));
                     hashes.push(hash);
-                    hashes.len() - 1
-                })
+                    place
+                });
+                known[place].1 as usize
             }
             Rule::Exact(lines) => {
                 let next = lines.len();

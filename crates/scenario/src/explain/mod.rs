@@ -99,7 +99,7 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, scenario: &S
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());
     parts.extend(config.delay.late.as_ref().map(Late::in_words));
-    let Impairments { duplicate, corrupt, most_packets, events, aggregate, ecn_fault } = &config.impairments;
+    let Impairments { duplicate, corrupt, most_packets, events, aggregate, ecn_fault } = &*config.impairments;
     for (share, what) in [(duplicate, "duplicated"), (corrupt, "damaged")] {
         let happens = share.probability > Ratio::ZERO;
         parts.extend(happens.then(|| format!("{} of packets {what}", share.in_words())));

@@ -132,7 +132,10 @@ impl Context<'_> {
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
         let label: Arc<str> = label(spec, &algorithm, &transport, program.as_deref()).into();
-        let transport = Arc::new(transport);
+        if *self.last_transport != transport {
+            self.last_transport = Arc::new(transport);
+        }
+        let transport = self.last_transport.clone();
         let ways: [Arc<[usize]>; 2] = [routes.0.into(), routes.1.into()];
         let flow = |number: usize| {
             let own = (access.as_ref(), exit);

@@ -21,6 +21,7 @@ use dumbbell_path::{
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// What loses packets before and after a transmitter.
 type Losses = (Option<LossRecipe>, Option<LossRecipe>);
@@ -173,14 +174,14 @@ impl Context<'_> {
             queue,
             loss_before,
             loss_after,
-            impairments: Impairments {
+            impairments: self.impairments(Impairments {
                 duplicate: side.duplicate.map(|spec| spec.0).unwrap_or_default(),
                 corrupt: side.corrupt.map(|spec| spec.0).unwrap_or_default(),
                 most_packets: side.limit,
                 events: side.events.clone().unwrap_or_default().into(),
                 aggregate: side.aggregate,
                 ecn_fault: side.ecn_fault,
-            },
+            }),
         };
         let given = [
             ("rate", side.rate.is_some() && draft.role != Role::ImpliedReverse || side.trace.is_some()),
@@ -191,6 +192,14 @@ impl Context<'_> {
         ];
         let defaults = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
         Some((config, LinkNotes { rate_source: resolved.source, mean_rate: resolved.mean, bdp, defaults }))
+    }
+
+    /// What most links do to packets is nothing, and the same as the link before.
+    fn impairments(&mut self, impairments: Impairments) -> Arc<Impairments> {
+        if *self.last_impairments != impairments {
+            self.last_impairments = Arc::new(impairments);
+        }
+        self.last_impairments.clone()
     }
 
     /// The losses of a link before and after its transmitter.

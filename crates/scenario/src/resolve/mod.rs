@@ -29,7 +29,9 @@ use crate::key_path::KeyPath;
 use crate::tree::{Node, Span};
 use crate::{Record, Scenario};
 use dumbbell_cc::Catalog;
-use dumbbell_path::{LinkContext, QueueRecipe};
+use dumbbell_path::wifi::Wifi;
+use dumbbell_path::{Impairments, LinkContext, QueueRecipe};
+use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -138,6 +140,11 @@ struct Context<'a> {
     tables: Vec<ProtocolTable>,
     /// The queues of the last links. Most links are like their neighbours, each direction like that of the link before.
     last_queues: VecDeque<(QueueSpec, LinkContext, QueueRecipe)>,
+    /// The endpoints of the last entry of flows. Most entries have the same.
+    last_transport: Arc<TransportConfig>,
+    last_impairments: Arc<Impairments>,
+    /// The radio that was checked last, if nothing is wrong with it. Most are alike.
+    last_radio: Option<Wifi>,
 }
 
 /// Resolves a decoded file; `None` when that found problems. `tree` is what the file was decoded from.
@@ -152,8 +159,19 @@ pub(crate) fn resolve(
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
     let report = Reporter { tree, problems };
-    let (tables, last_queues) = (Vec::new(), VecDeque::new());
-    let mut context = Context { file, report, loader, catalog, duration, seed, tables, last_queues };
+    let mut context = Context {
+        file,
+        report,
+        loader,
+        catalog,
+        duration,
+        seed,
+        tables: Vec::new(),
+        last_queues: VecDeque::new(),
+        last_transport: Arc::default(),
+        last_impairments: Arc::default(),
+        last_radio: None,
+    };
     let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }

@@ -16,9 +16,10 @@ impl Context<'_> {
     pub(super) fn radio_parameters(&mut self, side: &Side, at: &KeyPath) {
         let Some(wifi) = &side.wifi else { return };
         let radio_at = at.key("wifi");
-        self.report.parameters(&radio_at, check(&WIFI, wifi));
-        if let Err(problem) = wifi.check() {
-            self.report.parameters(&radio_at, [problem]);
+        if self.last_radio.as_ref() != Some(wifi) {
+            let problems: Vec<_> = check(&WIFI, wifi).into_iter().chain(wifi.check().err()).collect();
+            self.last_radio = problems.is_empty().then(|| wifi.clone());
+            self.report.parameters(&radio_at, problems);
         }
         if let Some(away) = wifi.away.filter(|away| away.from >= Time::ZERO + self.duration) {
             let message = format!("the station leaves at {}, but the run ends at {}", away.from, self.duration);

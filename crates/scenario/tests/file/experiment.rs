@@ -149,6 +149,18 @@ fn a_varying_link_has_the_bandwidth_delay_product_of_its_mean_rate() {
     assert_eq!(with("{ trace = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] }"), Some(60_000));
 }
 
+#[test]
+fn entries_and_links_that_are_alike_share_what_they_have_in_common() {
+    let flows = |more: &str| format!("{MINIMAL}[[flows]]\ncc = \"cubic\"\n{more}");
+    let alike = scenario(&flows(""));
+    assert!(Arc::ptr_eq(&alike.flows[0].transport, &alike.flows[1].transport));
+    assert!(Arc::ptr_eq(&alike.links[0].config.impairments, &alike.links[1].config.impairments));
+    let other = scenario(&flows("transport = { mss = 1000 }").replace("rtt", "duplicate = \"1%\"\nrtt"));
+    assert_eq!([0, 1].map(|flow| other.flows[flow].transport.mss), [1_448, 1_000]);
+    let duplicated = [0, 1].map(|link| other.links[link].config.impairments.duplicate.probability > Ratio::ZERO);
+    assert_eq!(duplicated, [true, false]);
+}
+
 /// The kind of the queue of a path with `extra`, and its parameters with their values.
 fn queue(extra: &str) -> (String, Value) {
     let scenario = scenario(&MINIMAL.replace("rtt", &format!("{extra}\nrtt")));

@@ -10,7 +10,18 @@ const SWEEP: &str = "[sweep]\n\"path.rtt\" = [\"20ms\", \"30ms\", \"40ms\", \"50
 
 #[test]
 fn points_of_a_large_sweep_are_what_they_are_alone_in_any_order() {
-    let experiment = Experiment::from_toml(&format!("{MINIMAL}{SWEEP}"), "test.toml", &[]).unwrap();
+    points_are_what_they_are_alone(SWEEP, 7 * 7 * 2);
+}
+
+#[test]
+fn points_of_a_small_sweep_whose_file_is_forgotten_are_what_they_are_alone_in_any_order() {
+    points_are_what_they_are_alone("[sweep]\n\"path.rtt\" = [\"20ms\", \"30ms\"]\nrepeat = 2\n", 2 * 2);
+    points_are_what_they_are_alone("[sweep]\nrepeat = 2\n", 2);
+}
+
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+fn points_are_what_they_are_alone(sweep: &str, count: usize) {
+    let experiment = Experiment::from_toml(&format!("{MINIMAL}{sweep}"), "test.toml", &[]).unwrap();
     let points = experiment.points();
     let hashes: Vec<String> = points.iter().map(Point::content_hash).collect();
     for point in points.iter().rev() {
@@ -24,7 +35,7 @@ fn points_of_a_large_sweep_are_what_they_are_alone_in_any_order() {
         assert_eq!(point.resolved_toml(), alone.resolved_toml());
         assert_eq!(point.seed(), alone.seed());
     }
-    assert_eq!(hashes.iter().collect::<BTreeSet<_>>().len(), 7 * 7 * 2);
+    assert_eq!(hashes.iter().collect::<BTreeSet<_>>().len(), count);
 }
 
 #[test]

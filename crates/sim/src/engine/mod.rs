@@ -225,10 +225,11 @@ impl<'a> Engine<'a> {
                 report::total(row, medium, port, self.end);
             }
         });
-        let links = results::links(&measured_links);
-        // Where there are very many flows, their table takes the room of what was under way.
+        // Where there are very many flows or links, their tables take the room of what was under way.
         drop((self.media, self.delays, self.sacks, self.payloads, self.replies));
         drop((self.medium_agenda, self.flow_agenda, self.routes));
+        let links = results::links(&measured_links);
+        drop(measured_links);
         let flows = results::flows(tables::flow_summaries(&self.scenario, self.flows, measured_s));
         let (series, link_series) = self.recorder.take();
         let completions = results::completions(completions, &traffic);

@@ -39,7 +39,7 @@ fn packets_take_memory_wherever_they_are() {
         LinkConfig { queue: codel(false), ..twelve_megabits() },
         LinkConfig { queue: red(false), ..twelve_megabits() },
         lost,
-        LinkConfig { impairments, ..twelve_megabits() },
+        LinkConfig { impairments: Arc::new(impairments), ..twelve_megabits() },
         LinkConfig { delay: Delay { jitter, ..Delay::default() }, ..twelve_megabits() },
     ] {
         is_for_packets(claimed_for_packets(config), PACKETS);
@@ -51,7 +51,7 @@ fn what_was_released_in_bundles_and_told_of_departures_and_drops_takes_memory_un
     let bundle = Aggregate { every: Some(Duration::from_secs(3_600)), ..Aggregate::default() };
     let impairments = Impairments { aggregate: Some(bundle), ..Impairments::default() };
     // Packets that have passed the pipe and wait for their bundle.
-    let mut bundles = link(LinkConfig { impairments, ..config(LinkRate::Unlimited) });
+    let mut bundles = link(LinkConfig { impairments: Arc::new(impairments), ..config(LinkRate::Unlimited) });
     let empty = bundles.memory();
     for number in 0..PACKETS {
         bundles.offer(at(0), apart(number));

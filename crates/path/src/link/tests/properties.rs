@@ -92,7 +92,7 @@ pub(in crate::link) fn configs() -> impl Strategy<Value = LinkConfig> {
         .prop_map(|(packets, bytes, ms)| QueueLimit { packets, bytes, time: ms.map(Duration::from_millis) });
     (rates(), 0..40u32, delays(), policer, limit, queue, losses(), losses()).prop_map(
         |(rate, overhead_bytes, delay, policer, limit, queue, loss_before, loss_after)| LinkConfig {
-            impairments: Impairments::default(),
+            impairments: Arc::default(),
             name: String::from("link"),
             rate,
             overhead_bytes,

@@ -1,7 +1,7 @@
 //! Stations around an access point, with sources that always have something to send.
 
 use crate::catalog::QueueLimit;
-use crate::config::{Impairments, LinkConfig};
+use crate::config::LinkConfig;
 use crate::loss::Bernoulli;
 use crate::medium::Medium;
 use crate::queue::QueueRecipe;
@@ -42,7 +42,7 @@ fn config(error: f64) -> LinkConfig {
         queue: QueueRecipe::default(),
         loss_before: None,
         loss_after: (error > 0.0).then_some(loss),
-        impairments: Impairments::default(),
+        impairments: Arc::default(),
     }
 }
 
