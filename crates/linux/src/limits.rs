@@ -49,7 +49,7 @@ pub fn limit(known: &Known<'_>) -> Limit {
         Limit::Recovery
     } else {
         let by = if is_paced && info.inflight() < info.cwnd { Limit::Pacing } else { Limit::Cwnd };
-        by.in_phase(mode, info.cwnd < info.ssthresh).on(is_full)
+        by.in_phase(mode, info.cwnd < info.ssthresh).on(|| is_full)
     }
 }
 

@@ -261,7 +261,7 @@ fn sample_endpoint(
         sample.tells = Tells::Counts;
         return recorder.flow(due, index, sample, |_| {});
     };
-    sample.limited_by = sending.limit(due).on(is_full).name();
+    sample.limited_by = sending.limit(due).on(|| is_full).name();
     add_sender(&mut sample, &sending);
     recorder.flow(due, index, sample, |values| {
         sending.controller.observe(sending.view, sending.control, values);

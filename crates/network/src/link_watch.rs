@@ -21,13 +21,16 @@ pub struct LinkWatch {
     recent: Vec<Recent>,
 }
 
-/// The latest samples of a link.
+/// The latest samples of a link, which take turns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
     departed_bits: [f64; SAMPLES],
     capacity_bits: [f64; SAMPLES],
     has_queue: [bool; SAMPLES],
-    is_full: bool,
+    /// The place of the oldest.
+    oldest: usize,
+    /// What they show, once somebody has asked.
+    is_full: Option<bool>,
 }
 
 impl LinkWatch {
@@ -55,26 +58,38 @@ impl LinkWatch {
 
     /// Whether a link was full at its latest sample: packets have waited in the latest four samples, or it has carried
     /// 95 % of what it could over these, 90 % if packets wait now.
-    pub fn is_full(&self, link: usize) -> bool {
-        self.recent[link].is_full
+    #[inline]
+    pub fn is_full(&mut self, link: usize) -> bool {
+        self.recent[link].is_full()
     }
 }
 
 impl Recent {
+    #[inline]
     fn note(&mut self, sample: &LinkSample) {
-        self.departed_bits.rotate_left(1);
-        self.capacity_bits.rotate_left(1);
-        self.has_queue.rotate_left(1);
-        self.departed_bits[SAMPLES - 1] = sample.departed_bits;
-        self.capacity_bits[SAMPLES - 1] = sample.capacity_bits.map_or(f64::INFINITY, |bits| bits as f64);
-        self.has_queue[SAMPLES - 1] = sample.queue_packets > 0;
-        self.is_full = self.finds_full();
+        let place = self.oldest % SAMPLES;
+        self.departed_bits[place] = sample.departed_bits;
+        self.capacity_bits[place] = sample.capacity_bits.map_or(f64::INFINITY, |bits| bits as f64);
+        self.has_queue[place] = sample.queue_packets > 0;
+        self.oldest = (place + 1) % SAMPLES;
+        self.is_full = None;
+    }
+
+    #[inline]
+    fn is_full(&mut self) -> bool {
+        self.is_full.unwrap_or_else(|| {
+            let is_full = self.finds_full();
+            self.is_full = Some(is_full);
+            is_full
+        })
     }
 
     fn finds_full(&self) -> bool {
-        let capacity: f64 = self.capacity_bits.iter().sum();
-        let share = if capacity > 0.0 { self.departed_bits.iter().sum::<f64>() / capacity } else { 0.0 };
-        let waits = self.has_queue[SAMPLES - 1];
+        let in_order =
+            |of: &[f64; SAMPLES]| (0..SAMPLES).map(|number| of[(self.oldest + number) % SAMPLES]).sum::<f64>();
+        let capacity = in_order(&self.capacity_bits);
+        let share = if capacity > 0.0 { in_order(&self.departed_bits) / capacity } else { 0.0 };
+        let waits = self.has_queue[(self.oldest + SAMPLES - 1) % SAMPLES];
         share >= FULL || (waits && (share >= NEARLY_FULL || self.has_queue.iter().all(|&has_queue| has_queue)))
     }
 }
@@ -91,7 +106,7 @@ mod tests {
     fn is_full(samples: &[(f64, u64)]) -> bool {
         let mut recent = Recent::default();
         samples.iter().for_each(|&(bits, waits)| recent.note(&sample(bits, waits)));
-        recent.is_full
+        recent.is_full()
     }
 
     #[test]
@@ -113,10 +128,22 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_full_for_as_long_as_its_latest_samples_say_so() {
+        let samples = [(9_600.0, 1), (9_600.0, 0), (0.0, 0), (9_600.0, 1), (9_600.0, 0), (9_600.0, 0), (9_600.0, 0)];
+        let mut recent = Recent::default();
+        let shown = samples.map(|(bits, waits)| {
+            recent.note(&sample(bits, waits));
+            (recent.is_full(), recent.is_full())
+        });
+        // Where there was no sample yet, nothing could have left.
+        assert_eq!(shown, [true, true, false, false, false, false, true].map(|is_full| (is_full, is_full)));
+    }
+
+    #[test]
     fn a_link_without_a_rate_is_never_full() {
         let mut recent = Recent::default();
         let unlimited = LinkSample { departed_bits: 1e12, capacity_bits: None, ..LinkSample::default() };
         (0..9).for_each(|_| recent.note(&unlimited));
-        assert!(!recent.is_full);
+        assert!(!recent.is_full());
     }
 }

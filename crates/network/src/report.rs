@@ -1,18 +1,14 @@
 //! What links show of themselves, as the rows that result tables are made of.
 
 use dumbbell_path::wifi::RadioCounters;
-use dumbbell_path::{DropCause, LinkCounters, Medium, Packet, Port, Tally};
+use dumbbell_path::{DropCause, LinkCounters, Medium, Packet, Port};
 use dumbbell_results::{LinkCounts, LinkSample, LinkSummary, UNKNOWN};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
 
-/// The bytes that packets took of what a port could send.
-fn framed<P: Packet>(medium: &dyn Medium<P>, port: Port, departed: Tally) -> u64 {
-    departed.bytes + departed.packets * u64::from(medium.framing_bytes(port))
-}
-
 /// A port of a medium at `now`, `interval` after the sample before. `departed` holds the bytes that had left it then,
 /// framing included, and those that have left it now when this returns.
+#[inline]
 pub(crate) fn link_sample<P: Packet>(
     medium: &mut dyn Medium<P>,
     port: Port,
@@ -20,18 +16,16 @@ pub(crate) fn link_sample<P: Packet>(
     interval: Duration,
     departed: &mut u64,
 ) -> LinkSample {
-    let backlog = medium.backlog(now, port);
-    let counters = medium.counters(now, port);
-    let framed = framed(medium, port, counters.departures);
-    let departed_bits = (framed - *departed) as f64 * 8.0;
-    *departed = framed;
+    let seen = medium.glance(port, Time::ZERO + now.since(Time::ZERO + interval), now);
+    let departed_bits = (seen.framed_bytes - *departed) as f64 * 8.0;
+    *departed = seen.framed_bytes;
     LinkSample {
-        queue_bytes: backlog.bytes,
-        queue_packets: backlog.packets,
+        queue_bytes: seen.backlog.bytes,
+        queue_packets: seen.backlog.packets,
         departed_bits,
-        capacity_bits: medium.capacity_bits(port, Time::ZERO + now.since(Time::ZERO + interval), now),
-        drops: counters.drops.in_queue().packets,
-        losses: counters.drops.lost().packets,
+        capacity_bits: seen.capacity_bits,
+        drops: seen.drops,
+        losses: seen.losses,
     }
 }
 
@@ -52,7 +46,7 @@ pub fn link_summary<P: Packet>(
         link: number,
         measured_s,
         departed_bytes: stats.departed.bytes,
-        framed_bytes: framed(medium, port, stats.departed),
+        framed_bytes: stats.departed.framed(medium.framing_bytes(port)),
         capacity_bits: stats.capacity_bits,
         mean_queue_bytes: stats.mean_bytes,
         p95_queue_bytes: stats.p95_bytes as f64,

@@ -73,20 +73,24 @@ impl IndexMut<DropCause> for Drops {
 
 impl Drops {
     /// Lost at random.
+    #[inline]
     pub fn lost(&self) -> Tally {
         self[DropCause::LossBefore].plus(self[DropCause::LossAfter])
     }
 
     /// Dropped by the queue and the policer in front of it, whatever the reason.
+    #[inline]
     pub fn in_queue(&self) -> Tally {
         self.all().minus(self.lost())
     }
 
     /// Dropped before they could leave the transmitter.
+    #[inline]
     pub(crate) fn before_departure(&self) -> Tally {
         self.all().minus(self[DropCause::LossAfter])
     }
 
+    #[inline]
     fn all(&self) -> Tally {
         self.0.into_iter().fold(Tally::default(), Tally::plus)
     }

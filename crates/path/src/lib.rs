@@ -62,7 +62,7 @@ pub use link::Link;
 pub use link::change::{Change, Retimed};
 pub use link::offered::{Offered, Remote};
 pub use loss::LossRecipe;
-pub use medium::{Measured, Media, Medium, Port};
+pub use medium::{Glance, Measured, Media, Medium, Port};
 pub use packet::{Class, Ecn, Packet, PureAck};
 pub use pipe::Coming;
 pub use policer::Policer;

@@ -8,7 +8,7 @@
 //! asking what kind of medium it is.
 
 use crate::dscp::Dscp;
-use crate::ledger::{DropCause, LinkCounters, Offer};
+use crate::ledger::{DropCause, Drops, LinkCounters, Offer};
 use crate::link::Link;
 use crate::link::change::{Change, Retimed};
 use crate::packet::{Packet, PureAck};
@@ -80,6 +80,14 @@ pub trait Medium<P: Packet>: Send {
     /// What has happened at a port up to `now`.
     fn counters(&mut self, now: Time, port: Port) -> LinkCounters;
 
+    /// What a sample shows of a port at `until`, `since` the one before.
+    fn glance(&mut self, port: Port, since: Time, until: Time) -> Glance {
+        let backlog = self.backlog(until, port);
+        let counters = self.counters(until, port);
+        let capacity_bits = self.capacity_bits(port, since, until);
+        Glance::new(backlog, counters.departures, &counters.drops, capacity_bits, self.framing_bytes(port))
+    }
+
     /// What the radio of a port has done so far; `None` for a wire.
     fn radio(&self, _port: Port) -> Option<RadioCounters> {
         None
@@ -104,6 +112,41 @@ pub trait Medium<P: Packet>: Send {
 
     /// Bytes of memory that packets in queues and on their way [claim](dumbbell_units::claimed).
     fn memory(&self) -> u64;
+}
+
+/// What a sample shows of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Glance {
+    /// What waits.
+    pub backlog: Backlog,
+    /// Bytes that have left so far, framing included.
+    pub framed_bytes: u64,
+    /// Bits that could have left since the sample before; `None` for an unlimited rate.
+    pub capacity_bits: Option<u64>,
+    /// Packets dropped so far by the queue and the policer in front of it.
+    pub drops: u64,
+    /// Packets lost at random so far.
+    pub losses: u64,
+}
+
+impl Glance {
+    /// Of packets that have left with so many bytes of framing each.
+    #[inline]
+    pub(crate) fn new(
+        backlog: Backlog,
+        departed: Tally,
+        drops: &Drops,
+        capacity_bits: Option<u64>,
+        framing_bytes: u32,
+    ) -> Glance {
+        Glance {
+            backlog,
+            framed_bytes: departed.framed(framing_bytes),
+            capacity_bits,
+            drops: drops.in_queue().packets,
+            losses: drops.lost().packets,
+        }
+    }
 }
 
 /// What happened at a port in the measured interval.
@@ -207,6 +250,10 @@ impl<P: Packet + Send> Medium<P> for Link<P> {
 
     fn counters(&mut self, now: Time, _port: Port) -> LinkCounters {
         Link::counters(self, now)
+    }
+
+    fn glance(&mut self, _port: Port, since: Time, until: Time) -> Glance {
+        Link::glance(self, since, until)
     }
 
     fn capacity_bits(&self, _port: Port, since: Time, until: Time) -> Option<u64> {

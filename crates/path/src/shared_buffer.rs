@@ -11,7 +11,7 @@ use crate::ledger::Offer;
 use crate::ledger::{DropCause, LinkCounters};
 use crate::link::Link;
 use crate::link::change::{Change, Retimed};
-use crate::medium::{Measured, Medium, Port};
+use crate::medium::{Glance, Measured, Medium, Port};
 use crate::packet::Packet;
 use crate::stats::Backlog;
 use dumbbell_units::Time;
@@ -133,6 +133,10 @@ impl<P: Packet + Send> Medium<P> for SharedBuffer<P> {
 
     fn counters(&mut self, now: Time, port: Port) -> LinkCounters {
         self.link(port).counters(now)
+    }
+
+    fn glance(&mut self, port: Port, since: Time, until: Time) -> Glance {
+        self.link(port).glance(since, until)
     }
 
     fn capacity_bits(&self, port: Port, since: Time, until: Time) -> Option<u64> {

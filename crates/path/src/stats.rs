@@ -45,10 +45,18 @@ impl Tally {
         self.bytes -= u64::from(count) * u64::from(bytes);
     }
 
+    /// The bytes of the packets with so many bytes of framing each.
+    #[inline]
+    pub fn framed(self, framing_bytes: u32) -> u64 {
+        self.bytes + self.packets * u64::from(framing_bytes)
+    }
+
+    #[inline]
     pub(crate) fn plus(self, other: Tally) -> Tally {
         Tally { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 
+    #[inline]
     pub(crate) fn minus(self, other: Tally) -> Tally {
         Tally { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }

@@ -17,9 +17,9 @@ pub struct Recorder {
     names: Vec<&'static str>,
     observed: Arc<Observed>,
     links: Packed,
-    /// Room for the words of a row, and for what a controller lets be observed.
-    words: Vec<Group>,
-    values: Vec<f64>,
+    /// What a controller has let be observed, of which there were so many; behind it are zeros.
+    values: Vec<[f64; GROUP]>,
+    observed_last: usize,
 }
 
 impl Recorder {
@@ -31,12 +31,12 @@ impl Recorder {
         Recorder {
             interval: interval.filter(|interval| *interval > Duration::ZERO),
             samples: 0,
-            flows: Packed::new(FlowSample::WHOLE, groups(FlowSample::WORDS + most)),
+            flows: Packed::new(FlowSample::WHOLE, FlowSample::GROUPS + groups(most)),
             names: Vec::new(),
             observed: Arc::new(observed),
-            links: Packed::new(LinkSample::WHOLE, groups(LinkSample::WORDS)),
-            words: vec![[0; GROUP]; groups(FlowSample::WORDS + most)],
-            values: vec![0.0; most],
+            links: Packed::new(LinkSample::WHOLE, LinkSample::GROUPS),
+            values: vec![[0.0; GROUP]; groups(most)],
+            observed_last: 0,
         }
     }
 
@@ -60,24 +60,21 @@ impl Recorder {
     /// Adds a flow to the sample. `observe` writes the values of its controller, in the order of their names.
     #[inline]
     pub fn flow(&mut self, now: Time, index: usize, sample: FlowSample, observe: impl FnOnce(&mut [f64])) {
-        let groups = self.write(index, &sample, observe);
-        self.flows.push(place(now, index), &self.words[..groups]);
+        let observed = self.observe(index, observe);
+        let names = &mut self.names;
+        self.flows.push(place(now, index), &self.values[..observed], |before| sample.words(before, names));
     }
 
-    /// Writes the words of a flow's sample; returns how many groups they are.
+    /// Has the values of a controller written; returns how many groups they are.
     #[inline(always)]
-    fn write(&mut self, index: usize, sample: &FlowSample, observe: impl FnOnce(&mut [f64])) -> usize {
+    fn observe(&mut self, index: usize, observe: impl FnOnce(&mut [f64])) -> usize {
         let count = self.observed.count(index);
-        observe(&mut self.values[..count]);
-        let words = self.words.as_flattened_mut();
-        sample.write(words, &mut self.names);
-        let (own, rest) = words[FlowSample::WORDS..].split_at_mut(count);
-        for (number, word) in own.iter_mut().enumerate() {
-            *word = self.values[number].to_bits();
+        if count != self.observed_last {
+            self.values.fill([0.0; GROUP]);
+            self.observed_last = count;
         }
-        let groups = groups(FlowSample::WORDS + count);
-        rest[..groups * GROUP - FlowSample::WORDS - count].fill(0);
-        groups
+        observe(&mut self.values.as_flattened_mut()[..count]);
+        groups(count)
     }
 
     /// Adds a flow to the sample whose sender nothing has reached since the sample before; of this one only what arrived
@@ -85,26 +82,23 @@ impl Recorder {
     /// then it is to be [added](Self::flow) as a whole.
     #[inline]
     pub fn flow_again(&mut self, now: Time, index: usize, arrived: &Arrived, limited_by: &'static str) -> bool {
-        let place = place(now, index);
-        let words = self.flows.latest(place.index).as_flattened();
-        let repeats = FlowSample::repeats(arrived, limited_by, words, &self.names);
-        if repeats {
-            self.flows.push_again(place);
-        }
-        repeats
+        let names = &self.names;
+        let repeats = |words: &[Group]| FlowSample::repeats(arrived, limited_by, words, names);
+        self.flows.push_again_if(place(now, index), repeats)
     }
 
     /// Whether the latest row of a flow shows this sample.
     pub fn is_latest(&mut self, index: usize, sample: &FlowSample, observe: impl FnOnce(&mut [f64])) -> bool {
-        let groups = self.write(index, sample, observe);
-        self.flows.latest(place(Time::ZERO, index).index)[..groups] == self.words[..groups]
+        let observed = self.observe(index, observe);
+        let (own, others) = self.flows.latest(place(Time::ZERO, index).index).split_at(FlowSample::GROUPS);
+        let words = sample.words(own, &mut self.names);
+        let values = self.values[..observed].iter().map(|values| values.map(f64::to_bits));
+        words == *own && values.eq(others[..observed].iter().copied())
     }
 
     /// Adds a link to the sample.
     pub fn link(&mut self, now: Time, index: usize, sample: LinkSample) {
-        let mut words = [[0; GROUP]; groups(LinkSample::WORDS)];
-        sample.write(words.as_flattened_mut(), &mut Vec::new());
-        self.links.push(place(now, index), &words);
+        self.links.push(place(now, index), &[], |_| sample.words());
     }
 
     /// Bytes of memory that the samples hold which have not been taken.
@@ -230,6 +224,27 @@ mod tests {
             let Values::Name(modes) = column(&flows, "mode") else { panic!("names") };
             assert!(modes.iter().eq(wanted.iter().map(|&row| ["drain", "startup"][row as usize / 3 % 2])));
             assert!(flows.columns.iter().all(|column| column.values.len() == wanted.len()));
+        }
+    }
+
+    #[test]
+    fn flows_may_have_any_number_of_values_of_their_controllers() {
+        let names: Vec<_> = (0..40).map(|number| format!("v{number}")).collect();
+        let counts = [0, 1, 3, 8, 9, 17, 40];
+        let mut recorder = Recorder::new(None, counts.iter().map(|&count| names[..count].to_vec()));
+        let value = |row: usize, number: usize| (row * number) as f64;
+        for row in 0..200 {
+            let observe = |values: &mut [f64]| (0..).zip(values).for_each(|(number, to)| *to = value(row, number));
+            recorder.flow(Time::ZERO, row * 5 % counts.len(), FlowSample::default(), observe);
+        }
+        let (flows, _) = recorder.take();
+        for (number, name) in names.iter().enumerate() {
+            let Values::Float(values) = column(&flows, &format!("cc_{name}")) else { panic!("a number") };
+            let is_right = |(row, &got): (usize, &f64)| match number < counts[row * 5 % counts.len()] {
+                true => got == value(row, number),
+                false => got.is_nan(),
+            };
+            assert!(values.iter().enumerate().all(is_right) && values.len() == 200, "{name}");
         }
     }
 

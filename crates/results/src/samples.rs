@@ -1,6 +1,7 @@
 //! What is sampled of flows and links, as the columns of the time series and as the words of packed rows.
 
 use crate::columns::{Declared, each, simulated};
+use crate::packed::{GROUP, Group, groups};
 use dumbbell_units::Duration;
 
 /// A flow at one instant. Windows and counts are in packets.
@@ -129,11 +130,8 @@ pub(crate) struct Row<S> {
 pub(crate) trait Sample {
     const WHOLE: usize;
     const FLOATS: usize;
-    const WORDS: usize = Self::WHOLE + Self::FLOATS;
-
-    /// Writes its words over those of any row before; names have a number in `names`. What changes together stands
-    /// together.
-    fn write(&self, words: &mut [u64], names: &mut Vec<&'static str>);
+    /// Groups that its words take, the last of which ends with zeros.
+    const GROUPS: usize = groups(Self::WHOLE + Self::FLOATS);
 
     /// The sample of these words.
     fn read(words: &[u64], names: &[&'static str]) -> Self;
@@ -151,8 +149,8 @@ fn narrow(word: u64) -> u32 {
     u32::try_from(word).unwrap_or(u32::MAX)
 }
 
-/// The number of a name: its place among `names`, which becomes one of them. Mostly it is the number `before`. Names at
-/// one place in memory are the same.
+/// The number of a name: its place among `names`, which becomes one of them. Mostly it is that of the row `before`. Names
+/// at one place in memory are the same.
 #[inline(always)]
 fn number(name: &'static str, names: &mut Vec<&'static str>, before: u64) -> u64 {
     if std::ptr::eq(self::name(before, names), name) { before } else { look_up(name, names) }
@@ -172,54 +170,69 @@ fn name(number: u64, names: &[&'static str]) -> &'static str {
 }
 
 impl FlowSample {
-    /// Where the words are that may change while nothing reaches the sender.
-    const GOODPUT: usize = 0;
-    const RECEIVED: usize = 1;
-    const LIMITED_BY: usize = 15;
-    /// A word that no sample has as zero.
-    const MBPS_PER_BYTE: usize = 20;
+    /// Whether a sample in which so much arrived repeats the one before, of these groups, if nothing has reached the
+    /// sender since. Where there was none they are zero, and the last number of these never is.
+    #[inline(always)]
+    pub(crate) fn repeats(
+        arrived: &Arrived,
+        limited_by: &'static str,
+        before: &[Group],
+        names: &[&'static str],
+    ) -> bool {
+        let [[goodput_bytes, received_bytes, ..], [.., limit], [.., mbps_per_byte, _, _, _], ..] = before else {
+            return false;
+        };
+        *mbps_per_byte == arrived.mbps_per_byte.to_bits()
+            && *goodput_bytes == arrived.goodput_bytes
+            && *received_bytes == arrived.received_bytes
+            && std::ptr::eq(name(*limit, names), limited_by)
+    }
+}
 
-    /// Whether a sample in which so much arrived repeats the one before, of these words, if nothing has reached the
-    /// sender since. Where there was none they are zero.
-    pub(crate) fn repeats(arrived: &Arrived, limited_by: &'static str, words: &[u64], names: &[&'static str]) -> bool {
-        words[Self::MBPS_PER_BYTE] == arrived.mbps_per_byte.to_bits()
-            && words[Self::GOODPUT] == arrived.goodput_bytes
-            && words[Self::RECEIVED] == arrived.received_bytes
-            && std::ptr::eq(name(words[Self::LIMITED_BY], names), limited_by)
+impl FlowSample {
+    /// Its words; names have a number in `names`, which mostly is that in the row `before`. What changes together stands
+    /// together.
+    #[inline(always)]
+    pub(crate) fn words(&self, before: &[Group], names: &mut Vec<&'static str>) -> [Group; Self::GROUPS] {
+        let [_, [.., limited_by], [ca_state, mode, ..]] = before.first_chunk().unwrap_or(&[[0; GROUP]; Self::GROUPS]);
+        [
+            [
+                self.arrived.goodput_bytes,
+                self.arrived.received_bytes,
+                self.delivered,
+                self.sent,
+                self.inflight.into(),
+                self.packets_out.into(),
+                self.srtt_us_x8.into(),
+                self.rtt_us.map_or(NONE, i64::cast_unsigned),
+            ],
+            [
+                self.cwnd.into(),
+                self.pacing_rate,
+                self.lost.unwrap_or(NONE),
+                self.retransmits,
+                self.sacked_out.into(),
+                self.ssthresh.map_or(NONE, u64::from),
+                self.min_rtt_us.map_or(NONE, u64::from),
+                number(self.limited_by, names, *limited_by),
+            ],
+            [
+                number(self.ca_state, names, *ca_state),
+                number(self.mode, names, *mode),
+                self.tells as u64,
+                self.delivery_mbps.map_or(NONE, f64::to_bits),
+                self.arrived.mbps_per_byte.to_bits(),
+                0,
+                0,
+                0,
+            ],
+        ]
     }
 }
 
 impl Sample for FlowSample {
     const WHOLE: usize = 19;
     const FLOATS: usize = 2;
-
-    #[inline(always)]
-    fn write(&self, words: &mut [u64], names: &mut Vec<&'static str>) {
-        let Some(words) = words.first_chunk_mut() else { return };
-        *words = [
-            self.arrived.goodput_bytes,
-            self.arrived.received_bytes,
-            self.delivered,
-            self.sent,
-            self.inflight.into(),
-            self.packets_out.into(),
-            self.srtt_us_x8.into(),
-            self.rtt_us.map_or(NONE, i64::cast_unsigned),
-            self.cwnd.into(),
-            self.pacing_rate,
-            self.lost.unwrap_or(NONE),
-            self.retransmits,
-            self.sacked_out.into(),
-            self.ssthresh.map_or(NONE, u64::from),
-            self.min_rtt_us.map_or(NONE, u64::from),
-            number(self.limited_by, names, words[15]),
-            number(self.ca_state, names, words[16]),
-            number(self.mode, names, words[17]),
-            self.tells as u64,
-            self.delivery_mbps.map_or(NONE, f64::to_bits),
-            self.arrived.mbps_per_byte.to_bits(),
-        ];
-    }
 
     fn read(words: &[u64], names: &[&'static str]) -> FlowSample {
         let Some(&words) = words.first_chunk() else { return FlowSample::default() };
@@ -270,22 +283,26 @@ impl Sample for FlowSample {
     }
 }
 
-impl Sample for LinkSample {
-    const WHOLE: usize = 5;
-    const FLOATS: usize = 1;
-
-    #[inline]
-    fn write(&self, words: &mut [u64], _names: &mut Vec<&'static str>) {
-        let Some(words) = words.first_chunk_mut() else { return };
-        *words = [
+impl LinkSample {
+    /// Its words.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> [Group; Self::GROUPS] {
+        [[
             self.queue_bytes,
             self.queue_packets,
             self.drops,
             self.losses,
             self.capacity_bits.unwrap_or(NONE),
             self.departed_bits.to_bits(),
-        ];
+            0,
+            0,
+        ]]
     }
+}
+
+impl Sample for LinkSample {
+    const WHOLE: usize = 5;
+    const FLOATS: usize = 1;
 
     fn read(words: &[u64], _names: &[&'static str]) -> LinkSample {
         let Some(&[queue_bytes, queue_packets, drops, losses, capacity_bits, departed_bits]) = words.first_chunk()
@@ -459,11 +476,17 @@ pub(crate) const LINK_SERIES: &[Declared<Row<LinkSample>>] = &[
 mod tests {
     use super::*;
 
-    fn is_read_as_written<S: Sample + std::fmt::Debug>(sample: &S) {
-        let (mut words, mut names) = (vec![0; S::WORDS + 3], vec!["open"]);
-        sample.write(&mut words, &mut names);
-        assert_eq!(words[S::WORDS..], [0; 3], "{sample:?}");
-        assert_eq!(format!("{:?}", S::read(&words, &names)), format!("{sample:?}"));
+    fn is_read<S: Sample + std::fmt::Debug>(sample: &S, words: &[Group], names: &[&'static str]) {
+        let words = words.as_flattened();
+        let (own, others) = words.split_at(S::WHOLE + S::FLOATS);
+        assert!(others.iter().all(|&word| word == 0), "{sample:?}");
+        assert_eq!(format!("{:?}", S::read(own, names)), format!("{sample:?}"));
+    }
+
+    fn is_read_as_written(sample: &FlowSample) {
+        let mut names = vec!["open"];
+        is_read(sample, &sample.words(&[], &mut names), &names);
+        is_read(sample, &sample.words(&[[1; GROUP]; FlowSample::GROUPS], &mut names), &names);
     }
 
     #[test]
@@ -494,15 +517,17 @@ mod tests {
 
     #[test]
     fn a_sample_of_a_link_is_read_as_it_was_written() {
-        is_read_as_written(&LinkSample::default());
-        is_read_as_written(&LinkSample {
+        let none = LinkSample::default();
+        is_read(&none, &none.words(), &[]);
+        let sample = LinkSample {
             queue_bytes: 1,
             queue_packets: 2,
             departed_bits: 0.3,
             capacity_bits: Some(4),
             drops: 5,
             losses: 6,
-        });
+        };
+        is_read(&sample, &sample.words(), &[]);
     }
 
     #[test]

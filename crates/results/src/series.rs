@@ -1,7 +1,7 @@
 //! Time series: packed as they were recorded, and a table once somebody reads them.
 
 use crate::columns::Declared;
-use crate::packed::{Packed, Place, groups};
+use crate::packed::{GROUP, Packed, Place, groups};
 use crate::samples::{FLOW_SERIES, FLOW_STATES, FlowSample, LINK_SERIES, LinkSample, Row, Sample};
 use crate::{Column, Table, Values};
 use std::fmt;
@@ -48,6 +48,7 @@ impl Observed {
     }
 
     /// How many values a flow has.
+    #[inline]
     pub fn count(&self, flow: usize) -> usize {
         self.places.get(flow).map_or(0, |places| places.len())
     }
@@ -73,12 +74,12 @@ impl Rows {
                 let mut columns = Columns::<FlowSample>::new(FLOW_SERIES.iter().chain(FLOW_STATES), packed.rows());
                 let mut values = vec![Vec::with_capacity(packed.rows()); observed.names.len()];
                 packed.read(
-                    |flow| groups(FlowSample::WORDS + observed.count(flow as usize)),
+                    |flow| FlowSample::GROUPS + groups(observed.count(flow as usize)),
                     |place, words| {
                         columns.push(row(place, words, names));
                         values.iter_mut().for_each(|values| values.push(f64::NAN));
                         let own = observed.places.get(place.index as usize).into_iter().flat_map(|own| own.iter());
-                        for (&column, &word) in own.zip(&words[FlowSample::WORDS..]) {
+                        for (&column, &word) in own.zip(&words[FlowSample::GROUPS * GROUP..]) {
                             if let Some(value) = values[column].last_mut() {
                                 *value = f64::from_bits(word);
                             }
@@ -98,7 +99,7 @@ impl Rows {
             }
             Rows::Links { packed } => {
                 let mut columns = Columns::<LinkSample>::new(LINK_SERIES.iter(), packed.rows());
-                packed.read(|_| groups(LinkSample::WORDS), |place, words| columns.push(row(place, words, &[])));
+                packed.read(|_| LinkSample::GROUPS, |place, words| columns.push(row(place, words, &[])));
                 Table { columns: columns.end() }
             }
         }

@@ -141,6 +141,7 @@ impl Endpoints {
     }
 
     /// The sending of the near end; `None` where no controller governs it.
+    #[inline]
     pub fn sending(&self) -> Option<Sending<'_>> {
         match self {
             Endpoints::Tcp { sender, .. } => Some(Sending {
@@ -231,6 +232,7 @@ impl Endpoints {
     }
 
     /// What the far end has received.
+    #[inline]
     pub fn received(&self) -> ReceiverStats {
         match self {
             Endpoints::Tcp { receiver, .. } => receiver.stats(),

@@ -6,7 +6,7 @@ use dumbbell_network::{Entry, LinkWatch, add_sender};
 use dumbbell_path::Media;
 use dumbbell_results::{Arrived, DatagramSummary, FlowSample, FlowSummary, Recorder, Tells};
 use dumbbell_scenario::{Flow as Spec, Scenario};
-use dumbbell_transport::Limit;
+use dumbbell_transport::{Limit, Sending};
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
@@ -45,27 +45,46 @@ pub(crate) fn sample<'f>(
             recorder.flow(now, index, counted(flow, arrived), |_| {});
             continue;
         };
-        let limit = sending.limit(now).on(scenario.flows[index].forward.iter().any(|&link| watch.is_full(link)));
-        let observe = |values: &mut [f64]| sending.controller.observe(sending.view, sending.control, values);
-        let whole = || {
-            let mut sample = FlowSample {
-                arrived,
-                sent: sending.stats.sent_segments,
-                retransmits: sending.stats.retransmitted_segments,
-                limited_by: limit.name(),
-                ..FlowSample::default()
-            };
-            add_sender(&mut sample, &sending);
-            sample
-        };
+        let forward = &scenario.flows[index].forward;
+        let limit = sending.limit(now).on(|| forward.iter().any(|&link| watch.is_full(link)));
         // What happens at the instant of a sample comes behind it. Where packets are few they have reached few senders.
         let is_still = now.since(sending.sender.acted_at()) > interval;
         if is_still && recorder.flow_again(now, index, &arrived, limit.name()) {
-            debug_assert!(recorder.is_latest(index, &whole(), observe), "flow {index} has changed unnoticed");
+            debug_assert!(
+                recorder.is_latest(index, &governed(&sending, arrived, limit), |values| observe(&sending, values)),
+                "flow {index} has changed unnoticed"
+            );
         } else {
-            recorder.flow(now, index, whole(), observe);
+            add_flow(recorder, now, index, &sending, arrived, limit);
         }
     }
+}
+
+/// Adds a flow that a controller governs to the sample.
+// Kept apart, because most flows of many have a row that is that of before.
+#[inline(never)]
+fn add_flow(recorder: &mut Recorder, now: Time, index: usize, sending: &Sending<'_>, arrived: Arrived, limit: Limit) {
+    recorder.flow(now, index, governed(sending, arrived, limit), |values| observe(sending, values));
+}
+
+/// A flow that a controller governs.
+#[inline(always)]
+fn governed(sending: &Sending<'_>, arrived: Arrived, limit: Limit) -> FlowSample {
+    let mut sample = FlowSample {
+        arrived,
+        sent: sending.stats.sent_segments,
+        retransmits: sending.stats.retransmitted_segments,
+        limited_by: limit.name(),
+        ..FlowSample::default()
+    };
+    add_sender(&mut sample, sending);
+    sample
+}
+
+/// Has a controller write its values.
+#[inline(always)]
+fn observe(sending: &Sending<'_>, values: &mut [f64]) {
+    sending.controller.observe(sending.view, sending.control, values);
 }
 
 /// What has arrived of a flow since the sample before, `interval` ago.

@@ -72,11 +72,10 @@ impl Limit {
 
     /// The limit on a way of which a link is full, if `is_full`: a larger window, or a higher rate, would change
     /// nothing.
-    pub fn on(self, is_full: bool) -> Limit {
-        match self {
-            Limit::SlowStart | Limit::Cwnd | Limit::Pacing if is_full => Limit::Link,
-            _ => self,
-        }
+    #[inline]
+    pub fn on(self, is_full: impl FnOnce() -> bool) -> Limit {
+        let is_means = matches!(self, Limit::SlowStart | Limit::Cwnd | Limit::Pacing);
+        if is_means && is_full() { Limit::Link } else { self }
     }
 }
 
@@ -125,7 +124,7 @@ mod tests {
             assert_eq!(by.in_phase("startup", false), Limit::SlowStart);
             assert_eq!(by.in_phase("probe_bw_up", true), by);
             assert_eq!((by.in_phase("", true), by.in_phase("", false)), (Limit::SlowStart, by));
-            assert_eq!((by.on(true), by.on(false)), (Limit::Link, by));
+            assert_eq!((by.on(|| true), by.on(|| false)), (Limit::Link, by));
         }
         assert_eq!(Limit::Application.in_phase("probe_rtt", true), Limit::Application);
     }
@@ -133,7 +132,7 @@ mod tests {
     #[test]
     fn a_full_link_is_no_excuse_for_what_is_not_due_to_window_or_pacing() {
         for by in [Limit::Application, Limit::ReceiveWindow, Limit::Recovery, Limit::Timeout, Limit::ProbeRtt] {
-            assert_eq!(by.on(true), by);
+            assert_eq!(by.on(|| true), by);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::drawn::Drawn;
 use super::{Link, Stage};
 use crate::dscp::Dscp;
 use crate::ledger::{DropCause, LinkCounters};
+use crate::medium::Glance;
 use crate::packet::{Packet, PureAck};
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
 use dumbbell_units::{Duration, Time, claimed};
@@ -21,6 +22,7 @@ impl<P: Packet> Link<P> {
         self.lose_departed(now);
     }
 
+    #[inline]
     pub(super) fn occupancy(&mut self) -> &mut Occupancy {
         match &mut self.stage {
             Stage::Instant(occupancy) => occupancy,
@@ -32,6 +34,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Packets that have left the transmitter; everything has been advanced to `now`.
+    #[inline]
     fn departures(&mut self, now: Time) -> Tally {
         let in_service = match &self.stage {
             Stage::Instant(_) | Stage::Remote(_) => Tally::default(),
@@ -48,6 +51,7 @@ impl<P: Packet> Link<P> {
 
     /// Packets that have arrived at the near end. Those that [enter](Self::delay_from) at this very instant come after
     /// whoever looks.
+    #[inline]
     pub(super) fn arrivals(&self, now: Time) -> Tally {
         let to_come = if self.is_entered_ahead { self.pipe.entering_from(now) } else { Tally::default() };
         self.ledger.counted.arrivals.minus(to_come)
@@ -62,6 +66,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    #[inline]
     fn backlog_now(&mut self) -> Backlog {
         self.occupancy().backlog()
     }
@@ -89,6 +94,14 @@ impl<P: Packet> Link<P> {
         self.advance(now);
         let departures = self.departures(now);
         LinkCounters { arrivals: self.arrivals(now), ..self.ledger.counters(departures) }
+    }
+
+    /// What a sample shows at `until`, `since` the one before.
+    pub(crate) fn glance(&mut self, since: Time, until: Time) -> Glance {
+        self.advance(until);
+        let (backlog, departed) = (self.backlog_now(), self.departures(until));
+        let capacity_bits = self.capacity_bits(since, until);
+        Glance::new(backlog, departed, &self.ledger.counted.drops, capacity_bits, self.framing_bytes())
     }
 
     /// Packets in the queue, in transmission and in the pipe at `now`. They are counted for this.

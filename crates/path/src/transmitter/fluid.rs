@@ -261,7 +261,11 @@ impl Fluid {
     }
 
     /// The work that could be done after `from` and up to `to`.
+    #[inline]
     pub(crate) fn capacity(&self, from: Time, to: Time) -> u128 {
+        if let Some(rate) = self.profile.constant() {
+            return u128::from(rate) * u128::from(to.since(from).as_nanos());
+        }
         let segment = self.profile.seek(self.profile.first(), from.as_nanos());
         self.profile.work(segment, from.as_nanos(), to.as_nanos())
     }

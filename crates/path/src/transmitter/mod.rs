@@ -218,7 +218,10 @@ impl Transmitter {
             from = until;
         }
         work += self.service.capacity(from, to.max(from));
-        u64::try_from(work / u128::from(NANOS)).unwrap_or(u64::MAX)
+        match u64::try_from(work) {
+            Ok(work) => work / NANOS,
+            Err(_) => u64::try_from(work / u128::from(NANOS)).unwrap_or(u64::MAX),
+        }
     }
 
     /// Bytes of memory that the history of rates holds.
@@ -228,6 +231,7 @@ impl Transmitter {
 }
 
 impl Service {
+    #[inline]
     fn capacity(&self, from: Time, to: Time) -> u128 {
         match self {
             Service::Fluid(fluid) => fluid.capacity(from, to),

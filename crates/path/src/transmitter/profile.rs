@@ -49,7 +49,16 @@ impl Profile {
     }
 
     pub(super) fn is_constant(&self) -> bool {
-        self.steps.len() == 1
+        self.constant().is_some()
+    }
+
+    /// The rate, if it never changes.
+    #[inline]
+    pub(super) fn constant(&self) -> Option<u64> {
+        match *self.steps {
+            [(_, rate)] => Some(rate.min(MAX_RATE)),
+            _ => None,
+        }
     }
 
     pub(super) fn first(&self) -> Segment {

@@ -70,6 +70,7 @@ impl EcnFeedback {
     }
 
     /// Segments that arrived with the CE mark.
+    #[inline]
     pub fn ce_segments(&self) -> u64 {
         self.counts.as_ref().map_or(0, |counts| counts.ce_segments)
     }

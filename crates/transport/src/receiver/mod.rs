@@ -306,6 +306,7 @@ impl Receiver {
     }
 
     /// Counters.
+    #[inline]
     pub fn stats(&self) -> ReceiverStats {
         self.counts.stats(self.rcv_nxt, self.ecn.ce_segments())
     }

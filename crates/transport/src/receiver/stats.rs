@@ -75,6 +75,7 @@ impl Counts {
     }
 
     /// All counters, where everything below `rcv_nxt` is delivered.
+    #[inline]
     pub fn stats(&self, rcv_nxt: u32, ce_segments: u64) -> ReceiverStats {
         let delivered_segments = u64::from(rcv_nxt);
         ReceiverStats {
