@@ -88,7 +88,10 @@ impl<P: Packet> Pipe<P> {
     /// How the next packet will pass, which leaves the transmitter at `departs`.
     #[inline]
     pub(crate) fn draw(&mut self, departs: Time, packet: &P) -> Passage {
-        self.variation.as_mut().map_or(Passage::Delayed(0), |variation| variation.pass(departs, packet))
+        match &mut self.variation {
+            None => Passage::Delayed(0),
+            Some(variation) => variation.pass(departs, packet),
+        }
     }
 
     /// A packet enters at `departs`, which never goes backwards.
