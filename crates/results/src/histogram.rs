@@ -42,9 +42,17 @@ impl Histogram {
             Some(count) if *count < u8::MAX => *count += 1,
             _ => self.add_many(bin, 1),
         }
+        self.sum += value;
+        if value < self.min || value > self.max {
+            self.widen(value);
+        }
+    }
+
+    /// Kept apart, because most samples lie between others.
+    #[cold]
+    fn widen(&mut self, value: u64) {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        self.sum += value;
     }
 
     /// Counts `more` samples of a bin that may lie outside of the range, or have as many as its byte holds.
