@@ -1,11 +1,11 @@
 """Looks for cliffs: what recording costs in a hundred experiments, and how costs grow with flows, links or rate.
 
-    python benches/cliffs.py [--runs N] [--only NAME]... [--drawn N --seed SEED] [--json]
+    python benches/cliffs.py [--runs N | --instructions] [--only NAME]... [--drawn N --seed SEED] [--json]
     python benches/cliffs.py --growth [--runs N] [--json]
 
 The experiments are the files of `benches/cliffs`, networks of many links, and others that a seed draws. Each runs with
 its series and without, in turns, in a process of its own; the least CPU time of the runs counts, since other programs
-only add to it.
+only add to it. `--instructions` counts those of the run with callgrind: they do not hang on other programs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +34,8 @@ MAX_RATIO = 1.2
 """Recording may cost so much: CPU time with the series over that without."""
 MAX_EXPONENT = 1.15
 """Costs may grow so fast."""
+RUN = "dumbbell_sim::run_on_threads*"
+"""What runs an experiment that has been read."""
 LEAST_CPU_S, LEAST_BYTES = 1e-3, MIB
 """What is less cannot be told from the process itself."""
 
@@ -136,10 +138,10 @@ class Recording:
     packets: int
     rows: int
     bytes_per_row: float
-    ns_per_packet: float
-    """Without recording."""
+    per_packet: float
+    """Nanoseconds, or instructions, without recording."""
     ratio: float
-    """CPU time with recording over that without."""
+    """CPU time, or instructions, with recording over those without."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +228,17 @@ class Runner:
             on.cpu_s / off.cpu_s,
         )
 
+    def counted(self, name: str, text: str) -> Recording:
+        """What recording costs in instructions of the run, which do not hang on what else the machine does."""
+        file = self._folder / "experiment.toml"
+        file.write_text(text)
+        (off, without), (on, recorded) = (
+            self._program.count(file, f"record.series={series}", within=RUN) for series in ("false", "true")
+        )
+        bytes_per_row = on.series_bytes / max(1, on.series_rows)
+        per_packet = without / max(1, off.packets)
+        return Recording(name, off.packets, on.series_rows, bytes_per_row, per_packet, recorded / without)
+
     def growth(self, name: str) -> Growth:
         """How an experiment's costs grow."""
         sizes, text = FAMILIES[name]
@@ -274,7 +287,7 @@ def grown(name: str, sizes: Sequence[float], counts: Sequence[int], costs: Seque
     )
 
 
-def print_recordings(all_of_them: Sequence[Recording]) -> None:
+def print_recordings(all_of_them: Sequence[Recording], *, counted: bool) -> None:
     """The table, the dearest first, and a line that sums up."""
     rows = [
         (
@@ -282,12 +295,13 @@ def print_recordings(all_of_them: Sequence[Recording]) -> None:
             f"{one.packets:,}",
             f"{one.rows:,}",
             f"{one.bytes_per_row:.0f}",
-            f"{one.ns_per_packet:,.0f}",
+            f"{one.per_packet:,.0f}",
             f"{one.ratio:.2f}",
         )
         for one in sorted(all_of_them, key=lambda one: -one.ratio)
     ]
-    print_table(("experiment", "packets", "rows", "bytes/row", "ns/packet without", "CPU with/without"), rows)
+    costs = ("instr./packet without", "with/without") if counted else ("ns/packet without", "CPU with/without")
+    print_table(("experiment", "packets", "rows", "bytes/row", *costs), rows)
     above = sum(one.ratio > MAX_RATIO for one in all_of_them)
     print(f"\n{above} of {len(all_of_them)} above {MAX_RATIO} times")
 
@@ -315,10 +329,13 @@ def main() -> int:
     parser.add_argument("--drawn", type=int, default=0, metavar="N", help="draw so many more experiments")
     parser.add_argument("--seed", type=int, default=1, help="seed of those that are drawn (default: 1)")
     parser.add_argument("--growth", action="store_true", help="fit how costs grow")
+    parser.add_argument("--instructions", action="store_true", help="count the instructions of recording: valgrind")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args()
     if options.runs < 1:
         parser.error("--runs must be at least 1")
+    if options.growth and options.instructions:
+        parser.error("--growth fits CPU time and memory, not --instructions")
     texts = experiments(options)
     if not texts:
         parser.error(f"no experiment is called {' or '.join(options.only)}")
@@ -329,8 +346,9 @@ def main() -> int:
             growths += [growth for _ in announced(["points of sweeps"]) for growth in runner.growth_of_sweeps()]
             show(growths, print_growths, as_json=options.json)
         else:
-            recordings = [runner.recording(name, texts[name]) for name in announced(texts)]
-            show(recordings, print_recordings, as_json=options.json)
+            measure = runner.counted if options.instructions else runner.recording
+            recordings = [measure(name, texts[name]) for name in announced(texts)]
+            show(recordings, partial(print_recordings, counted=options.instructions), as_json=options.json)
     return 0
 
 

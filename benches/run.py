@@ -126,22 +126,22 @@ class Program:
     def instructions_per_packet(self, benchmark: Benchmark, *, whole: bool) -> float:
         """Instructions of the longer run less those of the shorter, per packet by which it is longer."""
         lengths = [["duration=1ms"], []] if whole else [[f"duration={seconds}s"] for seconds in benchmark.counted_s]
-        (few, before), (many, after) = (self._count(benchmark, *length) for length in lengths)
-        return (after - before) / (many - few)
+        file = SCENARIOS / f"{benchmark.name}.toml"
+        (few, before), (many, after) = (self.count(file, *length) for length in lengths)
+        return (after - before) / (many.packets - few.packets)
 
-    def _count(self, benchmark: Benchmark, *settings: str) -> tuple[int, int]:
-        """Packets and instructions of a run."""
+    def count(self, file: Path, *settings: str, within: str | None = None) -> tuple[Cost, int]:
+        """Instructions of a run, or of those functions of it whose names match."""
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}"]
+        if within is not None:
+            command += ["--collect-atstart=no", f"--toggle-collect={within}"]
         done = subprocess.run(
-            [*command, *self._command(benchmark), *settings], check=True, capture_output=True, text=True
+            [*command, str(self.path), str(file), *settings], check=True, capture_output=True, text=True
         )
         collected = re.search(r"Collected : (\d+)", done.stderr)
         if collected is None:
             raise RuntimeError(f"callgrind did not report a count:\n{done.stderr}")
-        return Cost(**json.loads(done.stdout)).packets, int(collected[1])
-
-    def _command(self, benchmark: Benchmark) -> list[str]:
-        return [str(self.path), str(SCENARIOS / f"{benchmark.name}.toml")]
+        return Cost(**json.loads(done.stdout)), int(collected[1])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@
 use super::held::Line;
 use dumbbell_units::Rng;
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Says in which line the packets of a flow wait. Lines are counted as their first packets come, so that only those
 /// exist that are used: of a thousand lines of a hash a station uses one.
@@ -29,10 +29,10 @@ enum Rule {
     Hashed {
         lines: u32,
         perturbation: u64,
-        /// The hashes that flows have had, in their order, and what each is counted as.
-        known: Vec<(u32, u32)>,
-        /// These hashes as they are counted.
+        /// The hashes that flows have had, as they are counted.
         hashes: Vec<u32>,
+        /// What each is counted as, once they are more than [a few](Rule::FEW).
+        numbers: BTreeMap<u32, usize>,
     },
     /// Every flow has a line of its own.
     Exact(HashMap<u32, usize>),
@@ -44,7 +44,7 @@ impl Classifier {
         let rule = match lines {
             Some(lines) => {
                 let perturbation = rng.next_u64();
-                Rule::Hashed { lines, perturbation, known: Vec::new(), hashes: Vec::new() }
+                Rule::Hashed { lines, perturbation, hashes: Vec::new(), numbers: BTreeMap::new() }
             }
             None => Rule::Exact(HashMap::new()),
         };
@@ -76,22 +76,31 @@ impl Classifier {
 }
 
 impl Rule {
+    /// So many hashes are gone through as quickly as they are looked up.
+    const FEW: usize = 16;
+
     fn line_of(&mut self, flow: u32) -> usize {
         match self {
-            Rule::Hashed { lines, perturbation, known, hashes } => {
+            Rule::Hashed { lines, perturbation, hashes, numbers } => {
                 let hash = Rng::stream(*perturbation, flow.into()).below(*lines);
-                let place = known.binary_search_by_key(&hash, |&(hash, _)| hash).unwrap_or_else(|place| {
+                let found = match hashes.len() {
+                    ..=Rule::FEW => hashes.iter().position(|&other| other == hash),
+                    _ => numbers.get(&hash).copied(),
+                };
+                found.unwrap_or_else(|| {
+                    let number = hashes.len();
                     // Most of a thousand stations' queues have one flow.
-                    if hashes.is_empty() {
+                    if number == 0 {
                         hashes.reserve_exact(1);
-                        known.reserve_exact(1);
                     }
-                    // There are fewer lines than hashes.
-                    known.insert(place, (hash, u32::try_from(hashes.len()).unwrap_or(NO_LINE)));
                     hashes.push(hash);
-                    place
-                });
-                known[place].1 as usize
+                    match number {
+                        ..Rule::FEW => {}
+                        Rule::FEW => *numbers = hashes.iter().copied().zip(0..).collect(),
+                        _ => _ = numbers.insert(hash, number),
+                    }
+                    number
+                })
             }
             Rule::Exact(lines) => {
                 let next = lines.len();
@@ -208,6 +217,24 @@ mod tests {
             lines.map(|(line, classifier)| classifier.rank(line))
         };
         assert!((0..100).map(&mut hash).any(|[one, other]| one != other), "the perturbation is random");
+    }
+
+    #[test]
+    fn a_hash_is_one_line_whether_few_have_come_or_many() {
+        for lines in [1, 8, 17, 18, 1_024] {
+            let mut hashed = Classifier::new(Some(lines), Rng::new(3));
+            let mut seen = Vec::new();
+            for flow in (0..3_000).chain(0..3_000) {
+                let line = hashed.line_of(flow);
+                let hash = hashed.rank(line);
+                if line == seen.len() {
+                    assert!(!seen.contains(&hash));
+                    seen.push(hash);
+                }
+                assert_eq!(seen[line], hash, "flow {flow} of {lines} lines");
+            }
+            assert!(seen.len() <= lines as usize);
+        }
     }
 
     #[test]
