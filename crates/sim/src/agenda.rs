@@ -122,16 +122,15 @@ impl FlowAgenda {
     /// armed again.
     #[inline(always)]
     pub fn advance(&mut self, flow: usize, turn: Turn, time: Time) {
-        let due = Due::new(time, turn);
-        if due < self.dues[flow][turn as usize] {
-            self.bring_forward(flow, turn, due);
+        if time < self.dues[flow][turn as usize].time() {
+            self.bring_forward(flow, turn, time);
         }
     }
 
     /// Kept apart, because mostly there is nothing to bring forward.
     #[inline(never)]
-    fn bring_forward(&mut self, flow: usize, turn: Turn, due: Due) {
-        self.arm(flow, turn, due);
+    fn bring_forward(&mut self, flow: usize, turn: Turn, time: Time) {
+        self.set(flow, turn, time);
     }
 
     #[inline(always)]
