@@ -131,7 +131,7 @@ class Program:
         return (after - before) / (many.packets - few.packets)
 
     def count(self, file: Path, *settings: str, within: str | None = None) -> tuple[Cost, int]:
-        """Instructions of a run, or of those functions of it whose names match."""
+        """What a run costs, and its instructions, or those of the functions of it whose names match `within`."""
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}"]
         if within is not None:
             command += ["--collect-atstart=no", f"--toggle-collect={within}"]

@@ -6,7 +6,7 @@ These are the lines of `sim`, `network` and `path` that some run reaches, and th
 carried one by one (`--plain`). The runs are the first seconds of the benchmarks and N experiments that the fuzz target
 `twin` draws. Comments, empty lines and tests do not count, nor what no run reaches. `--lines` names every line.
 
-The compiler's own coverage counts them, so it takes `rustup component add llvm-tools`, and ten minutes.
+The compiler's own coverage counts them, so it takes `rustup component add llvm-tools`, and five minutes.
 """
 
 from __future__ import annotations
