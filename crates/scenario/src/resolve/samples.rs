@@ -10,16 +10,17 @@ use std::collections::BTreeMap;
 pub(super) const SHORTEST: Duration = Duration::from_millis(20);
 /// The most rows of a table.
 const MAX_ROWS: u64 = 500_000;
-/// So many flows or links may be sampled as closely as one, up to so many samples: a picture is a few thousand points
+/// So many samples of so many flows or links there may be even where few packets pass: a picture is a thousand points
 /// wide.
-const FEW: u64 = 10;
-const SEEN_SAMPLES: u64 = 10_000;
-/// So many samples there may be even where fewer packets pass. Beyond that there are no more samples than packets.
 const FEWEST_SAMPLES: u64 = 1_000;
+const FEW: u64 = 10;
 /// So many samples each may have where there are many.
 const SAMPLES_OF_MANY: u64 = 100;
-/// There may be more rows where so many packets pass for each: a row takes as long as some packets.
-const PACKETS_A_ROW: u64 = 10;
+/// There may be a row for so many packets that pass: a row takes as long as some packets.
+const PACKETS_A_ROW: u64 = 5;
+/// Up to as many rows as so many samples of a few have. Beyond, a row takes more packets.
+const SEEN_SAMPLES: u64 = 10_000;
+const PACKETS_A_ROW_BEYOND: u64 = 10;
 const FULL_PACKET_BITS: u128 = 12_000;
 
 /// The first of 20 ms, 50 ms, 100 ms, 200 ms, … at which the table of so many flows or links does not become too large
@@ -27,11 +28,12 @@ const FULL_PACKET_BITS: u128 = 12_000;
 pub(super) fn interval(duration: Duration, sampled: usize, packets: u64) -> Duration {
     let sampled = sampled as u64;
     let samples = |interval: Duration| duration.as_nanos() / interval.as_nanos();
-    let seen = (FEW * samples(SHORTEST).min(SEEN_SAMPLES)).max(SAMPLES_OF_MANY * sampled);
-    let most = MAX_ROWS.min(seen.max(packets / PACKETS_A_ROW));
+    let fewest = (FEWEST_SAMPLES * FEW.min(sampled)).max(SAMPLES_OF_MANY * sampled);
+    let seen = FEW * samples(SHORTEST).min(SEEN_SAMPLES);
+    let of_traffic = seen.min(packets / PACKETS_A_ROW).max(packets / PACKETS_A_ROW_BEYOND);
+    let most = MAX_ROWS.min(fewest.max(of_traffic));
     let mut steps = (0..).flat_map(|decade| [2, 5, 10].map(|step| Duration::from_millis(step * 10u64.pow(decade + 1))));
-    let fits = |interval| samples(interval) <= packets.max(FEWEST_SAMPLES) && samples(interval) * sampled <= most;
-    steps.find(|&interval| fits(interval)).unwrap_or(SHORTEST)
+    steps.find(|&interval| samples(interval) * sampled <= most).unwrap_or(SHORTEST)
 }
 
 /// Full packets that can pass in `duration` where flows are slowest: over all links that are the slowest of some flow's
@@ -61,34 +63,28 @@ mod tests {
         interval(Duration::from_secs(seconds), sampled, packets).as_nanos() / 1_000_000
     }
 
-    /// With as many packets as samples at 20 ms.
-    fn millis_of_few(seconds: u64, sampled: usize) -> u64 {
-        millis(seconds, sampled, 50 * seconds)
+    #[test]
+    fn a_row_takes_five_packets() {
+        assert_eq!([15_000, 14_999, 6_000, 5_999].map(|packets| millis(60, 1, packets)), [20, 50, 50, 100]);
+        assert_eq!([150_000, 149_999].map(|packets| millis(60, 10, packets)), [20, 50]);
     }
 
     #[test]
-    fn ten_flows_are_sampled_as_closely_as_one() {
-        for seconds in [4, 60, 200] {
-            assert_eq!([1, 10, 11].map(|sampled| millis_of_few(seconds, sampled)), [20, 20, 50]);
-        }
+    fn ten_flows_have_a_thousand_samples_each_however_little_passes() {
+        assert_eq!([1, 10].map(|sampled| millis(20, sampled, 0)), [20, 20]);
+        assert_eq!([1, 10].map(|sampled| millis(60, sampled, 0)), [100, 100]);
+        assert_eq!(millis(36_000, 2, 2_999), 50_000, "a link of 1 kbit/s for ten hours");
     }
 
     #[test]
-    fn beyond_a_thousand_there_are_no_more_samples_than_packets() {
-        assert_eq!([0, 1_000, 1_200, 3_000].map(|packets| millis(60, 1, packets)), [100, 100, 50, 20]);
-        assert_eq!(millis(20, 10, 0), 20);
-        assert_eq!(millis(36_000, 2, 2_999), 20_000, "a link of 1 kbit/s for ten hours");
-    }
-
-    #[test]
-    fn many_flows_are_sampled_as_closely_as_packets_pass() {
-        assert_eq!([0, 1_000_000, 2_000_000, 3_000_000].map(|packets| millis(60, 100, packets)), [200, 100, 50, 20]);
+    fn beyond_ten_flows_a_row_takes_ten_packets() {
+        assert_eq!([0, 1_000_000, 2_000_000, 3_000_000].map(|packets| millis(60, 100, packets)), [1_000, 100, 50, 20]);
         assert_eq!(millis(600, 100, u64::MAX), 200, "no more than 500 000 rows");
     }
 
     #[test]
     fn many_flows_have_a_hundred_samples_and_a_long_run_ten_thousand() {
         assert_eq!((millis(2, 1_000, 0), millis(4, 10_000, 0)), (20, 100), "500 000 rows");
-        assert_eq!([10, 1].map(|sampled| millis(36_000, sampled, 100_000)), [5_000, 500]);
+        assert_eq!([10, 1].map(|sampled| millis(36_000, sampled, 500_000)), [5_000, 500]);
     }
 }

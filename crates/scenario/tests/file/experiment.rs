@@ -601,8 +601,15 @@ fn samples_are_20_ms_apart_unless_that_is_closer_than_can_be_seen() {
         scenario(&format!("duration = \"{duration}\"\n{text}count = {count}\n")).record.interval
     };
     assert_eq!(interval("60s", "10mbit", 1), Duration::from_millis(20));
-    assert_eq!(interval("60s", "10mbit", 10), Duration::from_millis(20));
-    assert_eq!(interval("60s", "10mbit", 11), Duration::from_millis(50), "50,000 packets pass");
+    assert_eq!(
+        interval("60s", "6mbit", 1),
+        Duration::from_millis(20),
+        "30,000 packets pass for 6,000 rows of two links"
+    );
+    assert_eq!(interval("60s", "5mbit", 1), Duration::from_millis(50));
+    assert_eq!(interval("60s", "1mbit", 1), Duration::from_millis(100), "a thousand samples there always may be");
+    assert_eq!(interval("60s", "30mbit", 10), Duration::from_millis(20));
+    assert_eq!(interval("60s", "30mbit", 11), Duration::from_millis(50));
     assert_eq!(interval("60s", "1gbit", 166), Duration::from_millis(20), "five million do");
     assert_eq!(interval("60s", "1gbit", 167), Duration::from_millis(50), "no more than 500,000 rows");
     assert_eq!(interval("60s", "1gbit", 1_000), Duration::from_millis(200));
@@ -613,7 +620,8 @@ fn samples_are_20_ms_apart_unless_that_is_closer_than_can_be_seen() {
     assert!(load(&text).explain().contains("every 1 s (default)"));
     let given = scenario(&format!("{text}[record]\ninterval = \"20ms\"\n"));
     assert_eq!(given.record.interval, Duration::from_millis(20), "what is given is kept");
-    let access = scenario(&format!("{MINIMAL}count = 6\naccess_delay = \"1ms\"\n"));
+    assert_eq!(interval("60s", "30mbit", 6), Duration::from_millis(20));
+    let access = scenario(&format!("{}count = 6\naccess_delay = \"1ms\"\n", MINIMAL.replace("10mbit", "30mbit")));
     assert_eq!(access.record.interval, Duration::from_millis(50), "two links a flow have more rows than the flows");
 }
 

@@ -243,7 +243,7 @@ fn a_sweep_is_told_with_its_values_and_seeds() {
         "  runs 60 s (default)\n",
         "  measured from 0 s to 60 s (default)\n",
         "  seed 1 (default)\n",
-        "  time series every 20 ms (default)\n",
+        "  time series every 100 ms (default)\n",
         "sweep: 6 runs\n",
         "  path.rate: 1mbit, 2mbit\n",
         "  3 repetitions, seeds 1, 4974391869718146, ...\n",
