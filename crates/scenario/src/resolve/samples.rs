@@ -10,16 +10,15 @@ use std::collections::BTreeMap;
 pub(super) const SHORTEST: Duration = Duration::from_millis(20);
 /// The most rows of a table.
 const MAX_ROWS: u64 = 500_000;
-/// So many samples of so many flows or links there may be even where few packets pass: a picture is a thousand points
-/// wide.
-const FEWEST_SAMPLES: u64 = 1_000;
-const FEW: u64 = 10;
+/// So many rows there may be even where few packets pass: a picture is a thousand points wide, and a path has two links.
+const FEWEST_ROWS: u64 = 2_000;
 /// So many samples each may have where there are many.
 const SAMPLES_OF_MANY: u64 = 100;
 /// There may be a row for so many packets that pass: a row takes as long as some packets.
 const PACKETS_A_ROW: u64 = 5;
-/// Up to as many rows as so many samples of a few have. Beyond, a row takes more packets.
+/// Up to as many rows as so many samples of so few have. Beyond, a row takes more packets.
 const SEEN_SAMPLES: u64 = 10_000;
+const FEW: u64 = 10;
 const PACKETS_A_ROW_BEYOND: u64 = 10;
 const FULL_PACKET_BITS: u128 = 12_000;
 
@@ -28,7 +27,7 @@ const FULL_PACKET_BITS: u128 = 12_000;
 pub(super) fn interval(duration: Duration, sampled: usize, packets: u64) -> Duration {
     let sampled = sampled as u64;
     let samples = |interval: Duration| duration.as_nanos() / interval.as_nanos();
-    let fewest = (FEWEST_SAMPLES * FEW.min(sampled)).max(SAMPLES_OF_MANY * sampled);
+    let fewest = FEWEST_ROWS.max(SAMPLES_OF_MANY * sampled);
     let seen = FEW * samples(SHORTEST).min(SEEN_SAMPLES);
     let of_traffic = seen.min(packets / PACKETS_A_ROW).max(packets / PACKETS_A_ROW_BEYOND);
     let most = MAX_ROWS.min(fewest.max(of_traffic));
@@ -65,14 +64,13 @@ mod tests {
 
     #[test]
     fn a_row_takes_five_packets() {
-        assert_eq!([15_000, 14_999, 6_000, 5_999].map(|packets| millis(60, 1, packets)), [20, 50, 50, 100]);
+        assert_eq!([15_000, 14_999].map(|packets| millis(60, 1, packets)), [20, 50]);
         assert_eq!([150_000, 149_999].map(|packets| millis(60, 10, packets)), [20, 50]);
     }
 
     #[test]
-    fn ten_flows_have_a_thousand_samples_each_however_little_passes() {
-        assert_eq!([1, 10].map(|sampled| millis(20, sampled, 0)), [20, 20]);
-        assert_eq!([1, 10].map(|sampled| millis(60, sampled, 0)), [100, 100]);
+    fn two_thousand_rows_and_a_hundred_samples_there_may_be_however_little_passes() {
+        assert_eq!([1, 2, 10, 20, 100].map(|sampled| millis(60, sampled, 0)), [50, 100, 500, 1_000, 1_000]);
         assert_eq!(millis(36_000, 2, 2_999), 50_000, "a link of 1 kbit/s for ten hours");
     }
 

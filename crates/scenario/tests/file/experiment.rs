@@ -607,7 +607,11 @@ fn samples_are_20_ms_apart_unless_that_is_closer_than_can_be_seen() {
         "30,000 packets pass for 6,000 rows of two links"
     );
     assert_eq!(interval("60s", "5mbit", 1), Duration::from_millis(50));
-    assert_eq!(interval("60s", "1mbit", 1), Duration::from_millis(100), "a thousand samples there always may be");
+    assert_eq!(
+        interval("60s", "1mbit", 1),
+        Duration::from_millis(100),
+        "a thousand samples of two links there always may be"
+    );
     assert_eq!(interval("60s", "30mbit", 10), Duration::from_millis(20));
     assert_eq!(interval("60s", "30mbit", 11), Duration::from_millis(50));
     assert_eq!(interval("60s", "1gbit", 166), Duration::from_millis(20), "five million do");
