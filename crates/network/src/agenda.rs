@@ -6,8 +6,8 @@
 //! Re-arming a slot updates the nodes above it. Of equal times the lower slot comes first, so that the order of events
 //! follows from the scenario alone.
 //!
-//! A tree of up to 256 slots, or of up to 128 besides the busy ones, has matches of four, all of which are played up to
-//! the root. One of more has matches of two, and the first whose winner stays the same is the last.
+//! A tree of up to 4096 slots, or of up to 2048 besides the busy ones, has matches of four, all of which are played up
+//! to the root. One of more has matches of two, and the first whose winner stays the same is the last.
 //!
 //! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they are one match from the root,
 //! and all others lie below the other nodes there.
@@ -70,16 +70,27 @@ impl Moment for Time {
 enum Tree {
     /// Few slots: nodes 4n to 4n + 3, leaves too, meet in node n.
     Few(Box<[u64; NODES_OF_FEW]>),
+    /// More than a few, likewise.
+    More(Box<[u64; NODES_OF_MORE]>),
     /// Many slots: nodes 2n and 2n + 1 meet in node n. The leaves are not kept.
     Many(Vec<u128>),
 }
 
 /// Room for the leaves and all other nodes of a tree of few slots.
 const NODES_OF_FEW: usize = 512;
-/// One of few slots, below a moment.
-const FEW_BITS: u32 = 8;
-/// From here on moments are too late to have a slot beside them in 64 bits: nanoseconds are after two years.
-const TOO_LATE: u64 = u64::MAX >> FEW_BITS;
+/// Of more slots.
+const NODES_OF_MORE: usize = 8192;
+
+/// How many bits the slot of a contender has, below its moment, in a tree of so many nodes.
+const fn slot_bits(nodes: usize) -> u32 {
+    (nodes / 2).ilog2()
+}
+
+/// From here on moments are too late to have a slot beside them in 64 bits. Nanoseconds are after two years where slots
+/// are few, and after 52 days where they are more.
+const fn too_late(nodes: usize) -> u64 {
+    u64::MAX >> slot_bits(nodes)
+}
 
 impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
     const BUSY_SLOTS: usize = if BUSY { 2 } else { 0 };
@@ -106,6 +117,9 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
         }
         if first_leaf + leaves <= NODES_OF_FEW {
             return (Tree::Few(Box::new([u64::MAX; NODES_OF_FEW])), first_leaf);
+        }
+        if first_leaf + leaves <= NODES_OF_MORE {
+            return (Tree::More(Box::new([u64::MAX; NODES_OF_MORE])), first_leaf);
         }
         // In one of many they are below the root, or below node 3.
         let first_leaf = if BUSY { 3 * others } else { others };
@@ -182,13 +196,30 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
         let leaf = self.leaf(slot);
         match &mut self.tree {
             Tree::Few(nodes) => {
-                let first = play_to_the_root(nodes, leaf, due.min(TOO_LATE) << FEW_BITS | slot as u64);
-                let due = first >> FEW_BITS;
-                self.first = if due < TOO_LATE {
-                    ((first % (1 << FEW_BITS)) as usize, T::of_number(due))
-                } else {
-                    self.search()
-                };
+                const BITS: u32 = slot_bits(NODES_OF_FEW);
+                const TOO_LATE: u64 = too_late(NODES_OF_FEW);
+                let first = play_to_the_root(nodes, leaf, due.min(TOO_LATE) << BITS | slot as u64);
+                let due = first >> BITS;
+                self.first =
+                    if due < TOO_LATE { ((first % (1 << BITS)) as usize, T::of_number(due)) } else { self.search() };
+            }
+            _ => self.play_more(slot, due),
+        }
+    }
+
+    /// [`play`](Self::play) where slots are more than a few.
+    #[inline(never)]
+    fn play_more(&mut self, slot: usize, due: u64) {
+        let leaf = self.leaf(slot);
+        match &mut self.tree {
+            Tree::Few(_) => {}
+            Tree::More(nodes) => {
+                const BITS: u32 = slot_bits(NODES_OF_MORE);
+                const TOO_LATE: u64 = too_late(NODES_OF_MORE);
+                let first = play_to_the_root(nodes, leaf, due.min(TOO_LATE) << BITS | slot as u64);
+                let due = first >> BITS;
+                self.first =
+                    if due < TOO_LATE { ((first % (1 << BITS)) as usize, T::of_number(due)) } else { self.search() };
             }
             Tree::Many(winners) => {
                 let winner = contender(due, slot).min(contender(self.slots[slot ^ 1].number(), slot ^ 1));
@@ -209,9 +240,9 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
 /// Node `number` of a tree of few slots is `first` now. All matches above it are played, whether their winners change
 /// or not; returns who wins the last one.
 #[inline(always)]
-fn play_to_the_root(nodes: &mut [u64; NODES_OF_FEW], mut number: usize, mut first: u64) -> u64 {
+fn play_to_the_root<const NODES: usize>(nodes: &mut [u64; NODES], mut number: usize, mut first: u64) -> u64 {
     loop {
-        number %= NODES_OF_FEW;
+        number %= NODES;
         nodes[number] = first;
         let a = number & !3;
         first = nodes[a].min(nodes[a + 1]).min(nodes[a + 2].min(nodes[a + 3]));
@@ -294,14 +325,16 @@ mod tests {
 
     /// Moments of every kind: soon, about as late as a slot leaves room for in 64 bits, and never.
     fn moments() -> impl Strategy<Value = u64> {
-        prop_oneof![6 => 0u64..50, 2 => TOO_LATE - 5..TOO_LATE + 50, 1 => u64::MAX - 3..=u64::MAX]
+        let around = |nodes| too_late(nodes) - 5..too_late(nodes) + 50;
+        let late = prop_oneof![around(NODES_OF_FEW), around(NODES_OF_MORE), u64::MAX - 3..=u64::MAX];
+        prop_oneof![2 => 0u64..50, 1 => late]
     }
 
     proptest! {
         #[test]
         fn the_next_slot_is_always_the_earliest(
-            slots in prop_oneof![1usize..8, 1usize..300],
-            changes in proptest::collection::vec((0usize..300, 0u64..50, any::<bool>()), 1..300),
+            slots in prop_oneof![1usize..8, 1usize..300, 2040usize..5000],
+            changes in proptest::collection::vec((0usize..5000, 0u64..50, any::<bool>()), 1..300),
         ) {
             agrees_with_a_search::<false>(slots, &changes);
             agrees_with_a_search::<true>(slots, &changes);
@@ -309,8 +342,8 @@ mod tests {
 
         #[test]
         fn late_moments_are_told_apart(
-            slots in prop_oneof![3usize..8, 3usize..300],
-            changes in proptest::collection::vec((0usize..300, moments(), any::<bool>()), 1..300),
+            slots in prop_oneof![3usize..8, 3usize..300, 2040usize..5000],
+            changes in proptest::collection::vec((0usize..5000, moments(), any::<bool>()), 1..300),
         ) {
             agrees_with_a_search::<false>(slots, &changes);
             agrees_with_a_search::<true>(slots, &changes);
