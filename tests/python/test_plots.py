@@ -733,7 +733,7 @@ def test_bins_are_averaged_down_and_those_that_are_over_left_out() -> None:
 
 def test_rates_of_flows_that_last_differently_long_are_means_over_bins_of_one_length() -> None:
     flows = [{"cc": "cubic"}, {"cc": "bbr", "start": "3s", "stop": "4s"}, {"cc": "reno", "start": "4.9s"}]
-    result = db.run({"duration": "25s", "path": {"rate": "5mbit", "rtt": "20ms"}, "flows": flows})
+    result = db.run({"duration": "25s", "path": {"rate": "10mbit", "rtt": "20ms"}, "flows": flows})
     drawn = [np.asarray(line.get_xdata(), dtype=float) for line in result.plot.overview().axes[0].get_lines()[:3]]
     for t in drawn:
         # Ten samples of 20 ms; a hundred and twentieth of the run is a little more.

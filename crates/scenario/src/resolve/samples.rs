@@ -13,7 +13,7 @@ const MAX_ROWS: u64 = 500_000;
 /// So many rows there may be even where few packets pass: a picture is a thousand points wide, and a path has two links.
 const FEWEST_ROWS: u64 = 2_000;
 /// So many samples each may have where there are many.
-const SAMPLES_OF_MANY: u64 = 100;
+const SAMPLES_OF_MANY: u64 = 50;
 /// There may be a row for so many packets that pass: a row takes as long as some packets.
 const PACKETS_A_ROW: u64 = 5;
 /// Up to as many rows as so many samples of so few have. Beyond, a row takes more packets.
@@ -69,20 +69,21 @@ mod tests {
     }
 
     #[test]
-    fn two_thousand_rows_and_a_hundred_samples_there_may_be_however_little_passes() {
-        assert_eq!([1, 2, 10, 20, 100].map(|sampled| millis(60, sampled, 0)), [50, 100, 500, 1_000, 1_000]);
+    fn two_thousand_rows_and_fifty_samples_there_may_be_however_little_passes() {
+        assert_eq!([1, 2, 10, 40, 100].map(|sampled| millis(60, sampled, 0)), [50, 100, 500, 2_000, 2_000]);
         assert_eq!(millis(36_000, 2, 2_999), 50_000, "a link of 1 kbit/s for ten hours");
     }
 
     #[test]
     fn beyond_ten_flows_a_row_takes_ten_packets() {
-        assert_eq!([0, 1_000_000, 2_000_000, 3_000_000].map(|packets| millis(60, 100, packets)), [1_000, 100, 50, 20]);
+        assert_eq!([0, 1_000_000, 2_000_000, 3_000_000].map(|packets| millis(60, 100, packets)), [2_000, 100, 50, 20]);
         assert_eq!(millis(600, 100, u64::MAX), 200, "no more than 500 000 rows");
     }
 
     #[test]
-    fn many_flows_have_a_hundred_samples_and_a_long_run_ten_thousand() {
-        assert_eq!((millis(2, 1_000, 0), millis(4, 10_000, 0)), (20, 100), "500 000 rows");
+    fn many_flows_have_fifty_samples_and_a_long_run_ten_thousand() {
+        assert_eq!((millis(2, 1_000, 0), millis(4, 10_000, 0)), (50, 100));
+        assert_eq!(millis(4, 100_000, 0), 1_000, "500 000 rows");
         assert_eq!([10, 1].map(|sampled| millis(36_000, sampled, 500_000)), [5_000, 500]);
     }
 }

@@ -620,8 +620,8 @@ fn samples_are_20_ms_apart_unless_that_is_closer_than_can_be_seen() {
     assert_eq!(interval("24h", "10mbit", 1), Duration::from_millis(500), "a path has two links");
     assert_eq!(interval("744h", "1mbit", 2), Duration::from_secs(20));
     let text = format!("{MINIMAL}count = 1000\n");
-    assert!(load(&text).points()[0].resolved_toml().contains("interval = \"1s\""));
-    assert!(load(&text).explain().contains("every 1 s (default)"));
+    assert!(load(&text).points()[0].resolved_toml().contains("interval = \"2s\""));
+    assert!(load(&text).explain().contains("every 2 s (default)"));
     let given = scenario(&format!("{text}[record]\ninterval = \"20ms\"\n"));
     assert_eq!(given.record.interval, Duration::from_millis(20), "what is given is kept");
     assert_eq!(interval("60s", "30mbit", 6), Duration::from_millis(20));
