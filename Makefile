@@ -19,7 +19,7 @@ RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 # Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
 .NOTPARALLEL:
 
-.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock wheel release-check bench bench-ns3 bench-peers cliffs fidelity record record-virtual differ acks agreement bpf clean
+.PHONY: demo build test test-all soak test-lowest test-newest lint docs live wasm deny advisories lock wheel wheel-pgo release-check bench bench-ns3 bench-peers cliffs fidelity record record-virtual differ acks agreement bpf clean
 
 # The simulator first, whose pictures should not wait for what they do not need, then the ground of the running kernel.
 demo: $(VENV)/simulator
@@ -116,14 +116,23 @@ lock: $(VENV)/builders
 # Wheels for every Python from 3.10 on and every Linux from glibc 2.17 on, in out/wheels: of x86-64, and of aarch64 where
 # `rustup target add aarch64-unknown-linux-gnu` was run. Zig links against the symbols of that old glibc, whatever is here.
 MANYLINUX := manylinux_2_17
+WHEEL     := maturin build --release --locked --quiet --zig --compatibility $(MANYLINUX)
 wheel: $(VENV)/release
 	rm -rf out/wheels
 	for machine in x86_64 aarch64; do \
 	    if test -d "$$(rustc --print sysroot)/lib/rustlib/$$machine-unknown-linux-gnu"; \
-	    then PATH=$(abspath $(BIN)):$$PATH maturin build --release --locked --quiet --zig --target $$machine-unknown-linux-gnu \
-	        --compatibility $(MANYLINUX) --out out/wheels || exit 1; \
+	    then PATH=$(abspath $(BIN)):$$PATH $(WHEEL) --target $$machine-unknown-linux-gnu --out out/wheels || exit 1; \
 	    else echo "the target $$machine-unknown-linux-gnu is not installed: no wheel for it"; fi; done
-	for built in out/wheels/*.whl; do $(BIN)/auditwheel show $$built | grep -q '"$(MANYLINUX)_' && ls -s --block-size=kB $$built || exit 1; done
+	$(OLD_GLIBC)
+OLD_GLIBC = for built in out/wheels/*.whl; do \
+	    $(BIN)/auditwheel show $$built | grep -q '"$(MANYLINUX)_' && ls -s --block-size=kB $$built || exit 1; done
+
+# The wheel for this machine, optimised for what the benchmarks do, with what that gains: twenty minutes. It takes
+# `rustup component add llvm-tools`. Wheels of a release are built so only where somebody has the time to train them.
+wheel-pgo: $(VENV)/release
+	rm -rf out/wheels
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python benches/pgo.py out/wheels $(WHEEL) --target $$(uname -m)-unknown-linux-gnu
+	$(OLD_GLIBC)
 
 # Whether this commit can be released: files, the wheel from the source distribution alone, used offline in an empty
 # environment, and the crates. Five minutes.
@@ -242,14 +251,17 @@ $(VENV)/built: $(VENV)/builders $(VENV)/pyo3.config requirements.txt pyproject.t
 	touch $@
 
 # A first picture needs no more than the extension module without the ground of the kernel, and waits for nothing that installs
-# packages. What is built whole is left as it is. Python compiles what it imports, and does so for the picture while cargo is at work.
+# packages. What is built whole is left as it is, and what another clone built of equal sources is taken. Python compiles what it imports, and does so for the picture while cargo is at work.
+MODULE  = python/dumbbell/_core.abi3.so
+KEPT    = $(BIN)/python crates/python/kept.py
 LIBRARY = $${CARGO_TARGET_DIR:-target}/release/lib_core.so
 IMPORT  = $(BIN)/python -c "import matplotlib.figure, matplotlib.backends.backend_agg, polars, pydantic, rich.table, typer"
 ENGINE  = $(PYO3) cargo build --release --locked --package dumbbell-python --no-default-features
 ifeq ($(shell uname -s),Linux)
 $(VENV)/simulator: $(VENV)/pyo3.config requirements.txt $(RUST)
-	$(MAKE) --question build || { $(call both,$(TOOLS) && $(IMPORT),$(ENGINE)) \
-	    && cp $(LIBRARY) $(VENV)/_core && mv $(VENV)/_core python/dumbbell/_core.abi3.so; }
+	$(MAKE) --question build || { $(KEPT) take $(MODULE) && $(TOOLS); } \
+	    || { $(call both,$(TOOLS) && $(IMPORT),$(ENGINE)) \
+	    && cp $(LIBRARY) $(VENV)/_core && mv $(VENV)/_core $(MODULE) && $(KEPT) keep $(MODULE); }
 	touch $@
 else
 $(VENV)/simulator: $(VENV)/built

@@ -41,6 +41,8 @@ class Benchmark:
     title: str
     counted_s: tuple[int, int]
     """Simulated seconds of the two runs whose instructions are subtracted."""
+    first_s: int
+    """Its first seconds, in which everything happens that happens later."""
     ns3: Ns3Scenario | None = None
 
 
@@ -57,17 +59,17 @@ def sixteen(queue: str) -> Ns3Scenario:
 
 
 BENCHMARKS = (
-    Benchmark("bbr-1", "1 BBR flow, 100 Mbit/s, 100 ms, 1 BDP, 60 s", (30, 60), single("TcpBbr")),
-    Benchmark("cubic-1", "1 CUBIC flow, 100 Mbit/s, 100 ms, 1 BDP, 60 s", (30, 60), single("TcpCubic")),
-    Benchmark("bbr-16-shallow", "16 BBR flows, 1 Gbit/s, 120 ms, 100 packets, 50 s", (5, 10), sixteen("100p")),
-    Benchmark("bbr-16-deep", "16 BBR flows, 1 Gbit/s, 120 ms, 5000 packets, 50 s", (5, 10), sixteen("5000p")),
-    Benchmark("bbr-codel", "1 BBR flow, 100 Mbit/s, 100 ms, CoDel, 1 BDP, 60 s", (30, 60)),
-    Benchmark("bbr-reordered", "1 BBR flow, 1 Gbit/s, 100 ms, 1 % of the packets overtake, 5 s", (2, 3)),
-    Benchmark("quic-bbr-1", "1 BBR flow over QUIC, 100 Mbit/s, 100 ms, 1 BDP, 20 s", (5, 20)),
-    Benchmark("cubic-10000", "10,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 10 s", (2, 4)),
-    Benchmark("cubic-100000", "100,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 4 s", (1, 2)),
-    Benchmark("cubic-1000", "1,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 4 s", (1, 2)),
-    Benchmark("cubic-1000-rtts", "The same, each with its own RTT from 50 to 150 ms, 4 s", (1, 2)),
+    Benchmark("bbr-1", "1 BBR flow, 100 Mbit/s, 100 ms, 1 BDP, 60 s", (30, 60), 5, single("TcpBbr")),
+    Benchmark("cubic-1", "1 CUBIC flow, 100 Mbit/s, 100 ms, 1 BDP, 60 s", (30, 60), 5, single("TcpCubic")),
+    Benchmark("bbr-16-shallow", "16 BBR flows, 1 Gbit/s, 120 ms, 100 packets, 50 s", (5, 10), 1, sixteen("100p")),
+    Benchmark("bbr-16-deep", "16 BBR flows, 1 Gbit/s, 120 ms, 5000 packets, 50 s", (5, 10), 1, sixteen("5000p")),
+    Benchmark("bbr-codel", "1 BBR flow, 100 Mbit/s, 100 ms, CoDel, 1 BDP, 60 s", (30, 60), 3),
+    Benchmark("bbr-reordered", "1 BBR flow, 1 Gbit/s, 100 ms, 1 % of the packets overtake, 5 s", (2, 3), 1),
+    Benchmark("quic-bbr-1", "1 BBR flow over QUIC, 100 Mbit/s, 100 ms, 1 BDP, 20 s", (5, 20), 3),
+    Benchmark("cubic-10000", "10,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 10 s", (2, 4), 1),
+    Benchmark("cubic-100000", "100,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 4 s", (1, 2), 1),
+    Benchmark("cubic-1000", "1,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 4 s", (1, 2), 1),
+    Benchmark("cubic-1000-rtts", "The same, each with its own RTT from 50 to 150 ms, 4 s", (1, 2), 1),
 )
 
 
@@ -86,6 +88,27 @@ class Cost(PacketCost):
     series_rows: int
     series_bytes: int
     peak_rss_bytes: int | None
+
+
+def compiler_tool(name: str) -> Path:
+    """A program of the compiler's `llvm-tools`; without it this ends with status 2."""
+    said = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True).stdout
+    found = next(Path(said.strip()).glob(f"lib/rustlib/*/bin/{name}"), None)
+    if found is None:
+        print(f"{name} is not installed: rustup component add llvm-tools", file=sys.stderr)
+        raise SystemExit(2)
+    return found
+
+
+def drawn(seeds: int, folder: Path) -> Iterable[Path]:
+    """Files with the experiments that the fuzz target `twin` draws."""
+    fuzz = executable("dumbbell-fuzz")
+    for seed in range(seeds):
+        file = folder / f"{seed}.toml"
+        file.write_bytes(
+            subprocess.run([fuzz, "--print", "twin", str(seed)], check=True, stdout=subprocess.PIPE).stdout
+        )
+        yield file
 
 
 def executable(package: str, *options: str, **variables: str) -> Path:

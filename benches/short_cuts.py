@@ -20,50 +20,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from run import ROOT, SCENARIOS, executable
+from run import BENCHMARKS, ROOT, SCENARIOS, compiler_tool, drawn, executable
 
 ENGINE = tuple(str(ROOT / "crates" / crate / "src") for crate in ("sim", "network", "path"))
 
 BUILT = ROOT / "target" / "coverage"
 """Away from what is built without counters."""
 
-FIRST_SECONDS = {
-    "bbr-1": 5,
-    "cubic-1": 5,
-    "bbr-16-shallow": 1,
-    "bbr-16-deep": 1,
-    "bbr-codel": 3,
-    "bbr-reordered": 1,
-    "quic-bbr-1": 3,
-    "cubic-1000": 1,
-    "cubic-1000-rtts": 1,
-    "cubic-10000": 1,
-}
-"""Of each benchmark; a hundred thousand flows do nothing that ten thousand do not."""
-
 Line = tuple[str, int]
-
-
-def tool(name: str) -> Path:
-    """A program of the compiler's `llvm-tools`."""
-    sysroot = Path(
-        subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True).stdout.strip()
-    )
-    found = next(sysroot.glob(f"lib/rustlib/*/bin/{name}"), None)
-    if found is None:
-        raise SystemExit(f"{name} is not installed: rustup component add llvm-tools")
-    return found
-
-
-def drawn(seeds: int, folder: Path) -> Iterable[Path]:
-    """Files with the experiments that the fuzz target `twin` draws."""
-    fuzz = executable("dumbbell-fuzz")
-    for seed in range(seeds):
-        file = folder / f"{seed}.toml"
-        file.write_bytes(
-            subprocess.run([fuzz, "--print", "twin", str(seed)], check=True, stdout=subprocess.PIPE).stdout
-        )
-        yield file
 
 
 def reached(program: Path, runs: Iterable[Sequence[str]], folder: Path, *options: str) -> tuple[set[Line], int]:
@@ -72,8 +36,8 @@ def reached(program: Path, runs: Iterable[Sequence[str]], folder: Path, *options
     told = os.environ | {"LLVM_PROFILE_FILE": str(folder / "%m.profraw")}
     done = [subprocess.run([program, *options, *run], env=told, capture_output=True, check=False) for run in runs]
     data = folder / "all"
-    subprocess.run([tool("llvm-profdata"), "merge", "-o", data, *folder.glob("*.profraw")], check=True)
-    export = [str(tool("llvm-cov")), "export", "-format=lcov", f"-instr-profile={data}", str(program), *ENGINE]
+    subprocess.run([compiler_tool("llvm-profdata"), "merge", "-o", data, *folder.glob("*.profraw")], check=True)
+    export = [str(compiler_tool("llvm-cov")), "export", "-format=lcov", f"-instr-profile={data}", str(program), *ENGINE]
     report = subprocess.run(export, check=True, capture_output=True, text=True).stdout
     lines, file = set(), ""
     for entry in report.splitlines():
@@ -101,7 +65,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = [[str(file)] for file in drawn(options.seeds, folder)]
-        runs += [[str(SCENARIOS / f"{name}.toml"), f"duration={seconds}s"] for name, seconds in FIRST_SECONDS.items()]
+        # A hundred thousand flows do nothing that ten thousand do not.
+        benchmarks = [benchmark for benchmark in BENCHMARKS if benchmark.name != "cubic-100000"]
+        runs += [[str(SCENARIOS / f"{one.name}.toml"), f"duration={one.first_s}s"] for one in benchmarks]
         fast, done = reached(program, runs, folder / "fast")
         plain, plainly = reached(program, runs, folder / "plain", "--plain")
     if done != plainly:
