@@ -373,6 +373,12 @@ impl<P: Packet> Link<P> {
         if self.is_immediate { self.pipe.next_arrival() } else { self.next_event_of_any() }
     }
 
+    /// [`next_event`](Self::next_event) of a link that does nothing before a packet arrives.
+    #[inline(always)]
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.is_immediate.then(|| self.pipe.next_arrival())
+    }
+
     /// [`next_event`](Self::next_event) of a link that may do something before a packet arrives.
     #[inline(never)]
     fn next_event_of_any(&self) -> Time {

@@ -9,7 +9,7 @@ use dumbbell_units::Time;
 
 impl<P: Packet> Link<P> {
     /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn propagate(&mut self, now: Time, departs: Time, packet: &P) {
         let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
         let passage = if is_lost { None } else { Some(self.pipe.draw(departs, packet)) };
