@@ -263,8 +263,15 @@ impl Variation {
     }
 
     /// How the next packet passes, which leaves the transmitter at `departs`.
+    #[inline(always)]
     pub(crate) fn pass<P: Packet>(&mut self, departs: Time, packet: &P) -> Passage {
         let passage = self.draw();
+        if self.events.is_empty() { passage } else { self.pass_watched(departs, packet, passage) }
+    }
+
+    /// How the next packet passes for which `passage` was drawn, where events may delay it.
+    #[inline(never)]
+    fn pass_watched<P: Packet>(&mut self, departs: Time, packet: &P, passage: Passage) -> Passage {
         let by = self.events.iter_mut().filter_map(|watch| watch.passes(departs, packet)?.by).max();
         match (by, passage) {
             (None, _) => passage,
@@ -276,6 +283,7 @@ impl Variation {
     }
 
     /// Draws how the next packet passes.
+    #[inline(always)]
     fn draw(&mut self) -> Passage {
         if let Some(reorder) = &mut self.reorder {
             if self.normal_ones >= self.gap - 1 && reorder.happens(&mut self.rng) {
@@ -284,18 +292,16 @@ impl Variation {
             }
             self.normal_ones = self.normal_ones.saturating_add(1);
         }
-        let jitter = self.jitter();
+        let jitter = if self.jitter == 0 { 0 } else { self.jitter() };
         match self.late.and_then(|late| late.draw(&mut self.rng)) {
             Some(more) => Passage::Late(jitter.saturating_add(more)),
             None => Passage::Delayed(jitter),
         }
     }
 
-    /// By how many nanoseconds the delay differs.
+    /// By how many nanoseconds the delay differs, where there is jitter.
+    #[inline(never)]
     fn jitter(&mut self) -> i64 {
-        if self.jitter == 0 {
-            return 0;
-        }
         let x = self.uniform.next(&mut self.rng);
         let variation = match self.distribution {
             JitterDistribution::Uniform => {

@@ -57,7 +57,7 @@ pub struct Link<P> {
     lost_later: VecDeque<(Time, P)>,
     /// What was drawn at random for the packets that have not left the transmitter, in their order. Not kept on a
     /// [`FastPath`] on which [nothing is drawn](FastPath::draws).
-    drawn: VecDeque<Drawn>,
+    drawn: Ring<Drawn>,
     /// Departures that were not known when the packets were offered, for those who asked for them.
     departures: Option<Ring<Run<P>>>,
     /// See [`decide_when_asked`](Self::decide_when_asked).
@@ -145,7 +145,7 @@ impl<P: Packet> Link<P> {
             pipe,
             release,
             lost_later: VecDeque::new(),
-            drawn: VecDeque::new(),
+            drawn: Ring::new(),
             departures: None,
             decides_when_asked: false,
             is_entered_ahead: false,
@@ -371,6 +371,12 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn next_event(&self) -> Time {
         if self.is_immediate { self.pipe.next_arrival() } else { self.next_event_of_any() }
+    }
+
+    /// [`next_event`](Self::next_event) of a link that does nothing before a packet arrives.
+    #[inline(always)]
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.is_immediate.then(|| self.pipe.next_arrival())
     }
 
     /// [`next_event`](Self::next_event) of a link that may do something before a packet arrives.

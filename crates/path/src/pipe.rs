@@ -97,34 +97,26 @@ impl<P: Packet> Pipe<P> {
     /// A packet enters at `departs`, which never goes backwards.
     #[inline(always)]
     pub(crate) fn push(&mut self, departs: Time, passage: Passage, packet: &P) {
-        let mut arrives = departs + passage.delay(self.base);
-        if self.is_special {
-            arrives = self.arrival_in_order(departs, passage);
-        }
-        if self.disorder.is_some() {
-            self.push_in_disorder(arrives, passage, packet);
-        } else {
-            self.push_in_order(arrives, *packet);
-        }
-    }
-
-    #[inline(never)]
-    fn push_in_disorder(&mut self, arrives: Time, passage: Passage, packet: &P) {
-        let Some(disorder) = &mut self.disorder else { return };
-        self.next_arrival = self.next_arrival.min(arrives);
-        disorder.push(arrives, matches!(passage, Passage::Delayed(_)), packet);
-    }
-
-    /// When a packet arrives where others may wait for it, or where the constant delay follows a schedule.
-    #[inline(never)]
-    fn arrival_in_order(&mut self, departs: Time, passage: Passage) -> Time {
-        let base = self.schedule.as_ref().map_or(self.base, |schedule| schedule.at(departs));
+        let base = if self.schedule.is_some() { self.base_at(departs) } else { self.base };
         let mut arrives = departs + passage.delay(base);
-        if self.keeps_order && matches!(passage, Passage::Delayed(_)) && departs < Time::NEVER {
+        let is_waited_for = matches!(passage, Passage::Delayed(_));
+        if self.keeps_order && is_waited_for && departs < Time::NEVER {
             arrives = arrives.max(self.latest);
             self.latest = arrives;
         }
-        arrives
+        match &mut self.disorder {
+            None => self.push_in_order(arrives, *packet),
+            Some(disorder) => {
+                self.next_arrival = self.next_arrival.min(arrives);
+                disorder.push(arrives, is_waited_for, packet);
+            }
+        }
+    }
+
+    /// The constant delay of a packet that departs at an instant of a schedule.
+    #[inline(never)]
+    fn base_at(&self, departs: Time) -> Duration {
+        self.schedule.as_ref().map_or(self.base, |schedule| schedule.at(departs))
     }
 
     /// Whether all packets take the same time, so that they stay in order.
@@ -261,18 +253,11 @@ impl<P: Packet> Pipe<P> {
     /// Writes the packet that comes out next to `packet`; there must be one.
     #[inline(always)]
     pub(crate) fn take_into(&mut self, packet: &mut P) {
-        if self.disorder.is_some() {
-            self.take_in_disorder(packet);
+        if let Some(disorder) = &mut self.disorder {
+            self.next_arrival = disorder.take_into(packet);
         } else {
             self.take_plain(packet);
         }
-    }
-
-    #[inline(never)]
-    fn take_in_disorder(&mut self, packet: &mut P) {
-        let Some(disorder) = &mut self.disorder else { return };
-        disorder.take_into(packet);
-        self.next_arrival = disorder.next_arrival();
     }
 
     /// Takes the last `count` packets back out that were put in, in their order, with the times at which they would

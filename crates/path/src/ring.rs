@@ -120,6 +120,12 @@ impl<T: Copy + Default> Ring<T> {
         self.len -= 1;
     }
 
+    /// Removes all items.
+    pub(crate) fn clear(&mut self) {
+        self.first = 0;
+        self.len = 0;
+    }
+
     /// Doubles the ring.
     #[cold]
     fn grow(&mut self) {

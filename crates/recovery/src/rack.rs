@@ -7,7 +7,7 @@
 //! it is narrow again.
 
 use crate::reordering::Reordering;
-use crate::scoreboard::{NewlyLost, Scoreboard, flag};
+use crate::scoreboard::{NewlyLost, Scoreboard};
 use crate::send_stamp::Stamp;
 
 /// Added to the reordering timer (`TCP_TIMEOUT_MIN_US`).
@@ -119,6 +119,7 @@ impl Rack {
     }
 
     /// Width of the reordering window (`tcp_rack_reo_wnd`); `in_recovery` holds in Recovery and Loss.
+    #[inline]
     pub fn reo_wnd_us(
         &self,
         reordering: &Reordering,
@@ -154,20 +155,22 @@ impl Rack {
         mut on_lost: impl FnMut(&Scoreboard, NewlyLost),
     ) -> Option<u64> {
         let mut at = board.list_oldest();
+        let mut reo_wnd = None;
         while let Some(seq) = at {
             at = board.list_next(seq);
             let record = board.get(seq);
             let sent = record.sent;
-            if record.flags & (flag::LOST | flag::RETRANS) == flag::LOST {
+            if record.awaits_retransmission() {
                 continue;
             }
             if !self.was_sent_after(sent, seq) {
                 break;
             }
-            if self.remaining_us(sent.us(), now_us, reo_wnd_us()) > 0 {
+            let width_us = *reo_wnd.get_or_insert_with(&reo_wnd_us);
+            if self.remaining_us(sent.us(), now_us, width_us) > 0 {
                 // What was sent later is waited for even longer.
                 let last = self.last_sent_before(board, seq);
-                let wait_us = self.remaining_us(board.get(last).sent.us(), now_us, reo_wnd_us());
+                let wait_us = self.remaining_us(last.us(), now_us, width_us);
                 return Some(wait_us.cast_unsigned());
             }
             // Segments of the same send time are lost, too, up to the one that RACK knows to be delivered.
@@ -191,34 +194,43 @@ impl Rack {
     /// (`tcp_skb_sent_after`).
     #[inline(always)]
     fn was_sent_after(&self, sent: Stamp, seq: u32) -> bool {
-        (self.sent, self.end) > (sent, seq + 1)
+        self.sent > sent || self.sent == sent && self.end > seq + 1
     }
 
-    /// The last segment on the list of transmissions that was sent before the one that RACK knows to be delivered and
-    /// is not lost; `first` is such a segment. The place where the list was left is kept: what RACK knows only moves
-    /// on, so that everything before that place needs no second look.
-    fn last_sent_before(&self, board: &mut Scoreboard, first: u32) -> u32 {
+    /// When the last segment on the list of transmissions was sent that was sent before the one that RACK knows to be
+    /// delivered and is not lost; `first` is such a segment. The place where the list was left is kept: what RACK knows
+    /// only moves on, so that everything before that place needs no second look.
+    #[inline(always)]
+    fn last_sent_before(&self, board: &mut Scoreboard, first: u32) -> Stamp {
         let mut last = board.list_place().unwrap_or(first);
-        while let Some(next) = board.list_next(last)
-            && self.was_sent_after(board.get(next).sent, next)
-        {
-            last = next;
-        }
-        board.list_keep_place(last);
-        while last != first && board.get(last).flags & (flag::LOST | flag::RETRANS) == flag::LOST {
-            match board.list_prev(last) {
-                Some(prev) => last = prev,
-                None => return first,
+        let mut record = board.get(last);
+        while let Some(next) = record.next() {
+            let later = board.get(next);
+            if !self.was_sent_after(later.sent, next) {
+                break;
             }
+            (last, record) = (next, later);
         }
-        last
+        let (sent, is_lost) = (record.sent, record.awaits_retransmission());
+        board.list_keep_place(last);
+        if is_lost { sent_before_lost(board, last, first) } else { sent }
     }
+}
+
+/// When the last segment was sent that is not lost, of those from `first`, which is not, to `last` on the list of
+/// transmissions.
+#[inline(never)]
+fn sent_before_lost(board: &Scoreboard, mut last: u32, first: u32) -> Stamp {
+    while last != first && board.get(last).awaits_retransmission() {
+        last = board.list_prev(last).unwrap_or(first);
+    }
+    board.get(last).sent
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scoreboard::Record;
+    use crate::scoreboard::{Record, flag};
 
     /// Segments `0..count`, one a millisecond from 1 ms on.
     fn sent(count: u32) -> Scoreboard {

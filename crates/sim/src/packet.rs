@@ -178,7 +178,8 @@ impl Packet {
     /// The acknowledgement of an ACK that arrives with these options.
     #[inline]
     pub fn acknowledgement(&self, Options { sack, sack_count, marks }: Options) -> Ack {
-        Ack { sack, sack_count, marks, ..self.cumulative().into() }
+        let CumulativeAck { ack, ece, window, sent_at, echo } = self.cumulative();
+        Ack { ack, sack, sack_count, ece, marks, window, sent_at, echo }
     }
 
     /// What a queue sees of it that reads TCP's ACKs; `None` if it is none.
@@ -269,8 +270,9 @@ impl Packet {
 
     /// This ACK, or answer to a SYN, with what made it leave.
     #[inline(always)]
-    pub fn because(self, cause: Cause) -> Packet {
-        Packet { header: cause.0, ..self }
+    pub fn because(mut self, cause: Cause) -> Packet {
+        self.header = cause.0;
+        self
     }
 
     /// What made an ACK, or the answer to a SYN, leave.

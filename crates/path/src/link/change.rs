@@ -186,7 +186,8 @@ impl<P: Packet> Link<P> {
             let taken_back = |(departs, packet)| TakenBack { drawn: Drawn { departs, passage }, packet };
             return self.pipe.take_back_departing(now).into_iter().map(taken_back).collect();
         }
-        let drawn: Vec<Drawn> = self.drawn.drain(..).filter(|drawn| drawn.departs > now).collect();
+        let drawn: Vec<Drawn> = self.drawn.iter().copied().filter(|drawn| drawn.departs > now).collect();
+        self.drawn.clear();
         let lost = drawn.iter().filter(|drawn| drawn.passage.is_none()).count();
         let mut passing = self.pipe.take_back(drawn.len() - lost).into_iter();
         let mut lost = self.lost_later.split_off(self.lost_later.len() - lost).into_iter().map(|(_, packet)| packet);

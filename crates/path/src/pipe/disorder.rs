@@ -31,15 +31,19 @@ impl<P: Copy + Default> Disorder<P> {
         Disorder { in_order: Ring::new(), overtaking: BinaryHeap::new(), entered: 0 }
     }
 
+    #[inline(always)]
     pub(super) fn push(&mut self, arrives: Time, is_waited_for: bool, packet: &P) {
         self.entered += 1;
-        let number = self.entered;
-        let entering = || InFlight { arrives, number, is_waited_for, packet: *packet };
-        if self.in_order.last_mut().is_none_or(|last| last.arrives <= arrives) {
-            self.in_order.push_back(entering());
-        } else {
-            self.overtaking.push(entering());
+        if self.in_order.last_mut().is_some_and(|last| arrives < last.arrives) {
+            return self.overtake(arrives, is_waited_for, packet);
         }
+        *self.in_order.push_place() = InFlight { arrives, number: self.entered, is_waited_for, packet: *packet };
+    }
+
+    /// The packet that has just entered comes out before others that entered earlier.
+    #[inline(never)]
+    fn overtake(&mut self, arrives: Time, is_waited_for: bool, packet: &P) {
+        self.overtaking.push(InFlight { arrives, number: self.entered, is_waited_for, packet: *packet });
     }
 
     /// When the next one comes out.
@@ -48,19 +52,26 @@ impl<P: Copy + Default> Disorder<P> {
         first(self.in_order.get(0)).min(first(self.overtaking.peek()))
     }
 
-    /// Writes the one that comes out next to `packet`; nothing where there is none.
-    pub(super) fn take_into(&mut self, packet: &mut P) {
-        // The greater comes out first, and none is less than any. It is copied from where it lies, which costs less than to
-        // have it moved out.
-        let (next, ordered) = (self.overtaking.peek(), self.in_order.get(0));
-        if next > ordered {
-            next.into_iter().for_each(|place| *packet = place.packet);
-            self.overtaking.pop();
-        } else {
-            let Some(next) = ordered else { return };
-            *packet = next.packet;
-            self.in_order.drop_first();
-        }
+    /// Writes the one that comes out next to `packet`; nothing where there is none. Returns when the one behind it comes
+    /// out.
+    #[inline(always)]
+    pub(super) fn take_into(&mut self, packet: &mut P) -> Time {
+        let overtaking = self.overtaking.peek();
+        let Some(next) = self.in_order.get(0).filter(|&next| overtaking.is_none_or(|other| other < next)) else {
+            return self.take_overtaking(packet);
+        };
+        *packet = next.packet;
+        let overtaking = overtaking.map_or(Time::NEVER, |head| head.arrives);
+        self.in_order.drop_first().map_or(overtaking, |next| next.arrives.min(overtaking))
+    }
+
+    /// [`take_into`](Self::take_into) where the one that comes out next overtakes others.
+    #[inline(never)]
+    fn take_overtaking(&mut self, packet: &mut P) -> Time {
+        // It is copied from where it lies, which costs less than to have it moved out.
+        self.overtaking.peek().into_iter().for_each(|place| *packet = place.packet);
+        self.overtaking.pop();
+        self.next_arrival()
     }
 
     /// Takes the last `count` that were put in back out, in their order, with the times at which they would have come

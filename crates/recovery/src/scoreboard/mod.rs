@@ -87,6 +87,18 @@ impl Record {
         self.flags & bits != 0
     }
 
+    /// Whether it is lost and not sent again.
+    #[inline]
+    pub(crate) fn awaits_retransmission(&self) -> bool {
+        self.flags & (flag::LOST | flag::RETRANS) == flag::LOST
+    }
+
+    /// The segment transmitted next, of one that is on the list of transmissions.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<u32> {
+        (self.next != NIL).then_some(self.next)
+    }
+
     /// The record of segment number `at` of a burst whose first one is `first`, between two others of the burst on the
     /// list of transmissions; this is the record of the burst, with the amount in flight before it.
     #[inline(always)]

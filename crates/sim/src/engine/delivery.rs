@@ -67,9 +67,14 @@ impl Engine<'_> {
         if self.delays.is_some() && self.leave_legs(index, packet) {
             return;
         }
+        let now = self.now;
         while self.poll_medium(index, packet) {
+            let next = self.media.link_mut(index).and_then(|link| link.next_arrival()).filter(|&next| next > now);
+            if let Some(next) = next {
+                self.medium_agenda.set(index, next);
+            }
             self.move_on(packet);
-            if self.must_stop(1) {
+            if self.must_stop(1) || next.is_some() {
                 return;
             }
         }

@@ -19,7 +19,14 @@ impl Receiver {
     }
 
     /// Builds an ACK of everything so far (`tcp_send_ack`). No other ACK is pending afterwards.
+    #[inline(never)]
     pub(super) fn acknowledge(&mut self, now: Time) -> Ack {
+        self.build_ack(now)
+    }
+
+    /// [`acknowledge`](Self::acknowledge) where the compiler is not to make a call of it.
+    #[inline(always)]
+    pub(super) fn build_ack(&mut self, now: Time) -> Ack {
         let held = self.held.segments();
         let unread_by_reader = self.reading.unread_by_reader(now, self.counts.delivered_bytes());
         let filled = self.reading.filled();
@@ -27,7 +34,10 @@ impl Receiver {
         let arrived = if now == self.acks.last_data_at() { self.sizing.arrived() } else { 0 };
         let queued = held + unread_by_reader.unwrap_or_else(|| filled.map_or(arrived, |unread| unread.segments));
         let window = self.window.constant_beside(unread_by_reader.unwrap_or(0), held);
-        let window = window.or_else(|| self.sizing.window_from(self.window.left_from(self.rcv_nxt), queued));
+        let window = match window {
+            None => self.sizing.window_from(self.window.left_from(self.rcv_nxt), queued),
+            constant => constant,
+        };
         if queued > 0 && self.sizing.is_scarce(queued) {
             self.acks.end_quick();
         }

@@ -258,16 +258,17 @@ impl Receiver {
     /// The ACK that waits since the arrival at `now`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Ack> {
-        match std::mem::replace(&mut self.waiting, Waiting::Nothing) {
-            Waiting::Nothing => None,
-            Waiting::Latest => Some(self.acknowledge(now)),
-            Waiting::LatestBeforePrediction => {
-                let ack = self.acknowledge(now);
-                self.predict();
-                Some(ack)
-            }
-            Waiting::HeldBack => self.held_back.as_deref().copied(),
+        let waiting = std::mem::replace(&mut self.waiting, Waiting::Nothing);
+        match waiting {
+            Waiting::Nothing => return None,
+            Waiting::HeldBack => return self.held_back.as_deref().copied(),
+            Waiting::Latest | Waiting::LatestBeforePrediction => {}
         }
+        let ack = self.build_ack(now);
+        if waiting == Waiting::LatestBeforePrediction {
+            self.predict();
+        }
+        Some(ack)
     }
 
     /// The timer of [`Receiver::next_timer`] is due; the acknowledgement it causes. Calls before it is due do nothing.

@@ -87,6 +87,7 @@ impl ToldWindow {
 
     /// A constant window beside `unread` segments, which a reader has before it, and `held` ones: closed rather than
     /// small.
+    #[inline(always)]
     pub fn constant_beside(&self, unread: u32, held: u32) -> Option<Window> {
         let window = self.constant()?;
         let taken = if self.held_data_takes_room { held } else { 0 };

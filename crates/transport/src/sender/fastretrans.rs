@@ -137,6 +137,7 @@ impl Sender {
     }
 
     /// `tcp_try_to_open`.
+    #[inline(always)]
     fn try_to_open(&mut self, ece: bool) {
         if !self.any_retrans_done() {
             self.undo.forget_retrans_stamp();

@@ -30,6 +30,10 @@ impl SackMemory {
     /// lower block of this ACK does not look reordered by a higher one. Returns how many there are.
     #[inline(always)]
     fn news(&mut self, blocks: &[SackBlock], changed: &mut Blocks) -> usize {
+        // An ACK of what fills a hole repeats the blocks of the ACK before.
+        if blocks.iter().zip(&self.reported).all(|(block, known)| block == known) {
+            return 0;
+        }
         let Some((&first, others)) = blocks.split_first() else { return 0 };
         // Nearly always only the first block is news: the others are where they were, or one place behind.
         let keep_their_places = self.reported.get(1..blocks.len()) == Some(others);
@@ -99,6 +103,10 @@ impl Sender {
         }
         let mut changed = Blocks::default();
         let changes = self.sacks.news(&blocks[usize::from(is_dsack)..], &mut changed);
+        if changes == 0 && !is_dsack {
+            // No segment is delivered that could have been overtaken.
+            return;
+        }
         for block in &changed[..changes] {
             self.sacktag_walk(*block, news, tagged);
         }

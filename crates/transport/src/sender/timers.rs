@@ -62,6 +62,7 @@ impl Sender {
     }
 
     /// Arms the timer, whatever pacing does.
+    #[inline]
     pub(super) fn set_timer_unpaced(&mut self, pending: Pending, micros: u64) {
         self.set_timer_behind(Duration::ZERO, pending, micros);
     }
