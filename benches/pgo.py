@@ -6,8 +6,9 @@ COMMAND builds a wheel as `maturin build` does. It runs three times: plainly; wi
 the benchmarks; and with what these have counted. The wheel is put into OUT only if its tables are equal to the byte to
 those of the plain one, in the benchmarks and in N experiments that the fuzz target `twin` draws.
 
-Instructions are those of the benchmarks' two lengths, one less the other, where valgrind is installed. CPU time is the
-median of N ratios of two runs that follow each other. `rustup component add llvm-tools` brings what merges the counts.
+Instructions are those of these seconds, less those of a millisecond, where valgrind is installed. CPU time is that of
+whole benchmarks: the median of N ratios of two runs that follow each other. `rustup component add llvm-tools` brings
+what merges the counts.
 """
 
 from __future__ import annotations
@@ -134,15 +135,15 @@ def gain(plain: Build, guided: Build, benchmark: Benchmark, runs: int, *, instru
     file = SCENARIOS / f"{benchmark.name}.toml"
     counted = "-"
     if instructions:
-        lengths = [f"duration={seconds}s" for seconds in benchmark.counted_s]
-        (few, more), (fewer, fewer_more) = (
+        lengths = ("duration=1ms", shortened(benchmark)[1])
+        one, other = (
             [build.instructions(file, length, "record.series=false") for length in lengths] for build in (plain, guided)
         )
-        counted = f"{(fewer_more - fewer) / (more - few) - 1:+.1%}"
+        counted = f"{(other[1] - other[0]) / (one[1] - one[0]) - 1:+.1%}"
     ratios = []
     for _ in range(runs):
-        one, other = (build.run(file, "record.series=false")["cpu_s"] for build in (plain, guided))
-        ratios.append(other / one)
+        plainly, guidedly = (build.run(file, "record.series=false")["cpu_s"] for build in (plain, guided))
+        ratios.append(guidedly / plainly)
     return [benchmark.title, counted, f"{statistics.median(ratios) - 1:+.1%}"]
 
 
