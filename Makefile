@@ -127,7 +127,7 @@ wheel: $(VENV)/release
 OLD_GLIBC = for built in out/wheels/*.whl; do \
 	    $(BIN)/auditwheel show $$built | grep -q '"$(MANYLINUX)_' && ls -s --block-size=kB $$built || exit 1; done
 
-# The wheel for this machine, optimised for what the benchmarks do, with what that gains: twenty minutes. It takes
+# The wheel for this machine, optimised for what the benchmarks do, with what that gains: half an hour. It takes
 # `rustup component add llvm-tools`. Wheels of a release are built so only where somebody has the time to train them.
 wheel-pgo: $(VENV)/release
 	rm -rf out/wheels

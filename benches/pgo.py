@@ -97,8 +97,8 @@ def build(command: Sequence[str], folder: Path, flags: str) -> Build:
 
 
 def of_this_machine(command: Sequence[str]) -> list[str]:
-    """The command without zig, which cannot link counters: a wheel that need not run elsewhere."""
-    kept = [word for word in command if word != "--zig"]
+    """The command for a wheel that need not run elsewhere."""
+    kept = list(command)
     if "--compatibility" in kept:
         kept[kept.index("--compatibility") + 1] = "linux"
     return kept
@@ -168,7 +168,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="pgo-", dir=target) as name:
         folder = Path(name)
         note("Building with counters ...")
-        counting = build(of_this_machine(options.command), folder / "counting", f"-Cprofile-generate={folder}")
+        # Zig cannot link counters. Without its environment symbols would have other names, and counts belong to names.
+        counters = f"-Cprofile-generate={folder} -Clinker=cc"
+        counting = build(of_this_machine(options.command), folder / "counting", counters)
         note("Running the benchmarks ...")
         counts = trained(counting, folder)
         note("Building with the counts ...")
