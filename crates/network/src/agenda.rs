@@ -196,12 +196,8 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
         let leaf = self.leaf(slot);
         match &mut self.tree {
             Tree::Few(nodes) => {
-                const BITS: u32 = slot_bits(NODES_OF_FEW);
-                const TOO_LATE: u64 = too_late(NODES_OF_FEW);
-                let first = play_to_the_root(nodes, leaf, due.min(TOO_LATE) << BITS | slot as u64);
-                let due = first >> BITS;
-                self.first =
-                    if due < TOO_LATE { ((first % (1 << BITS)) as usize, T::of_number(due)) } else { self.search() };
+                let first = play_to_the_root(nodes, leaf, small_contender::<NODES_OF_FEW>(due, slot));
+                self.first = self.winner::<NODES_OF_FEW>(first);
             }
             _ => self.play_more(slot, due),
         }
@@ -214,12 +210,8 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
         match &mut self.tree {
             Tree::Few(_) => {}
             Tree::More(nodes) => {
-                const BITS: u32 = slot_bits(NODES_OF_MORE);
-                const TOO_LATE: u64 = too_late(NODES_OF_MORE);
-                let first = play_to_the_root(nodes, leaf, due.min(TOO_LATE) << BITS | slot as u64);
-                let due = first >> BITS;
-                self.first =
-                    if due < TOO_LATE { ((first % (1 << BITS)) as usize, T::of_number(due)) } else { self.search() };
+                let first = play_to_the_root(nodes, leaf, small_contender::<NODES_OF_MORE>(due, slot));
+                self.first = self.winner::<NODES_OF_MORE>(first);
             }
             Tree::Many(winners) => {
                 let winner = contender(due, slot).min(contender(self.slots[slot ^ 1].number(), slot ^ 1));
@@ -230,11 +222,24 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
         }
     }
 
+    /// The slot that won the last match of a tree of so many nodes, and when it is due.
+    #[inline(always)]
+    fn winner<const NODES: usize>(&self, first: u64) -> (usize, T) {
+        let (due, slot) = (first >> const { slot_bits(NODES) }, first % const { 1 << slot_bits(NODES) });
+        if due < const { too_late(NODES) } { (slot as usize, T::of_number(due)) } else { self.search() }
+    }
+
     /// Which of a few slots is due first, where none has a moment that their tree could tell from never.
     #[cold]
     fn search(&self) -> (usize, T) {
         self.slots.iter().copied().enumerate().min_by_key(|(_, due)| *due).unwrap_or(self.first)
     }
+}
+
+/// A contender of a tree of few slots, which has so many nodes.
+#[inline(always)]
+fn small_contender<const NODES: usize>(due: u64, slot: usize) -> u64 {
+    due.min(const { too_late(NODES) }) << const { slot_bits(NODES) } | slot as u64
 }
 
 /// Node `number` of a tree of few slots is `first` now. All matches above it are played, whether their winners change
