@@ -23,12 +23,12 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from run import BENCHMARKS, ROOT, SCENARIOS, Benchmark, compiler_tool, drawn, print_table
+from run import BENCHMARKS, ROOT, SCENARIOS, Benchmark, callgrind, compiler_tool, drawn, print_table
 
 RUN = """
 import hashlib, importlib.util, json, sys
@@ -71,13 +71,7 @@ class Build:
 
     def instructions(self, file: Path, *settings: str) -> int:
         """What callgrind counts in such a run, with all that Python does."""
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}", *self.command(file, settings)]
-        fixed = os.environ | {"PYTHONHASHSEED": "0"}
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=fixed).stderr
-        counted = re.search(r"Collected : (\d+)", said)
-        if counted is None:
-            raise RuntimeError(f"callgrind did not report a count:\n{said}")
-        return int(counted[1])
+        return callgrind(self.command(file, settings), PYTHONHASHSEED="0")[1]
 
 
 def build(command: Sequence[str], folder: Path, flags: str) -> Build:
@@ -119,7 +113,7 @@ def trained(counting: Build, folder: Path) -> Path:
     return counts
 
 
-def different(plain: Build, guided: Build, files: Iterator[tuple[Path, list[str]]]) -> tuple[int, list[str]]:
+def different(plain: Build, guided: Build, files: Iterable[tuple[Path, list[str]]]) -> tuple[int, list[str]]:
     """How many experiments run, and those whose tables, or errors, are not equal."""
     ran, unequal = 0, []
     for file, settings in files:
@@ -181,7 +175,7 @@ def main() -> int:
         note("Comparing tables ...")
         files = [(file, [length]) for file, length in map(shortened, BENCHMARKS)]
         files += [(file, []) for file in drawn(options.drawn, folder)]
-        ran, unequal = different(plain, guided, iter(files))
+        ran, unequal = different(plain, guided, files)
         if unequal:
             print(f"tables differ from the plain build's: {', '.join(unequal)}", file=sys.stderr)
             return 1

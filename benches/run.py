@@ -126,6 +126,21 @@ def executable(package: str, *options: str, **variables: str) -> Path:
     return next(Path(message["executable"]) for message in messages if message.get("executable"))
 
 
+def callgrind(command: Sequence[str], *options: str, **variables: str) -> tuple[str, int]:
+    """What a command prints, and its instructions; with `options` of callgrind and `variables` of the environment."""
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}", *options, *command],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | variables,
+    )
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    if collected is None:
+        raise RuntimeError(f"callgrind did not report a count:\n{done.stderr}")
+    return done.stdout, int(collected[1])
+
+
 @dataclass(frozen=True)
 class Program:
     """The compiled `dumbbell-bench`."""
@@ -155,16 +170,9 @@ class Program:
 
     def count(self, file: Path, *settings: str, within: str | None = None) -> tuple[Cost, int]:
         """What a run costs, and its instructions, or those of the functions of it whose names match `within`."""
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}"]
-        if within is not None:
-            command += ["--collect-atstart=no", f"--toggle-collect={within}"]
-        done = subprocess.run(
-            [*command, str(self.path), str(file), *settings], check=True, capture_output=True, text=True
-        )
-        collected = re.search(r"Collected : (\d+)", done.stderr)
-        if collected is None:
-            raise RuntimeError(f"callgrind did not report a count:\n{done.stderr}")
-        return Cost(**json.loads(done.stdout)), int(collected[1])
+        options = [] if within is None else ["--collect-atstart=no", f"--toggle-collect={within}"]
+        said, instructions = callgrind([str(self.path), str(file), *settings], *options)
+        return Cost(**json.loads(said)), instructions
 
 
 @dataclass(frozen=True)
