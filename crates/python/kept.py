@@ -27,6 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST = 4
 """How many modules are kept; each has some 20 MB."""
 
+SUFFIX = ".dumbbell-module"
+"""Files with other names are somebody else's and stay."""
+
 VARIABLES = ("RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET")
 """Variables that change what a compiler makes of the sources, besides those that begin with CARGO_PROFILE_."""
 
@@ -78,7 +81,7 @@ def digest_of(file: Path) -> str:
 
 def take(modules: Path, sources: str, target: Path) -> bool:
     """Puts the module of these sources in place of the target; whether there was one."""
-    for module in modules.glob(f"{sources}.*.module"):
+    for module in modules.glob(f"{sources}.*{SUFFIX}"):
         if digest_of(module) == module.name.split(".")[1]:
             put(module, target)
             # What was used last is the newest.
@@ -91,8 +94,8 @@ def take(modules: Path, sources: str, target: Path) -> bool:
 def keep(modules: Path, sources: str, module: Path) -> None:
     """Keeps a module of these sources, and of all no more than the newest."""
     modules.mkdir(parents=True, exist_ok=True)
-    put(module, modules / f"{sources}.{digest_of(module)}.module")
-    newest = sorted(modules.glob("*.module"), key=lambda path: path.stat().st_mtime, reverse=True)
+    put(module, modules / f"{sources}.{digest_of(module)}{SUFFIX}")
+    newest = sorted(modules.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in newest[MOST:]:
         old.unlink(missing_ok=True)
 
