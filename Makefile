@@ -251,7 +251,8 @@ $(VENV)/built: $(VENV)/builders $(VENV)/pyo3.config requirements.txt pyproject.t
 	touch $@
 
 # A first picture needs no more than the extension module without the ground of the kernel, and waits for nothing that installs
-# packages. What is built whole is left as it is, and what another clone built of equal sources is taken. Python compiles what it imports, and does so for the picture while cargo is at work.
+# packages. What is built whole is left as it is, and what another clone built of equal sources is taken. Python compiles what it
+# imports, and does so for the picture while cargo is at work.
 MODULE  = python/dumbbell/_core.abi3.so
 KEPT    = $(BIN)/python crates/python/kept.py
 LIBRARY = $${CARGO_TARGET_DIR:-target}/release/lib_core.so

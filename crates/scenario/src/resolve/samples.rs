@@ -14,11 +14,11 @@ const MAX_ROWS: u64 = 500_000;
 const FEWEST_ROWS: u64 = 2_000;
 /// So many samples each may have where there are many.
 const SAMPLES_OF_MANY: u64 = 50;
-/// There may be a row for so many packets that pass: a row takes as long as some packets.
+/// A row takes so many packets that pass: recording it takes as long as some packets.
 const PACKETS_A_ROW: u64 = 5;
-/// Up to as many rows as so many samples of so few have. Beyond, a row takes more packets.
-const SEEN_SAMPLES: u64 = 10_000;
+/// Where more rows than those of ten flows with 10 000 samples each would fit, a row takes more packets.
 const FEW: u64 = 10;
+const SEEN_SAMPLES: u64 = 10_000;
 const PACKETS_A_ROW_BEYOND: u64 = 10;
 const FULL_PACKET_BITS: u128 = 12_000;
 
