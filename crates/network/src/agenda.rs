@@ -225,8 +225,12 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
     /// The slot that won the last match of a tree of so many nodes, and when it is due.
     #[inline(always)]
     fn winner<const NODES: usize>(&self, first: u64) -> (usize, T) {
-        let (due, slot) = (first >> const { slot_bits(NODES) }, first % const { 1 << slot_bits(NODES) });
-        if due < const { too_late(NODES) } { (slot as usize, T::of_number(due)) } else { self.search() }
+        let due = first >> const { slot_bits(NODES) };
+        if due >= const { too_late(NODES) } {
+            return self.search();
+        }
+        let slot = usize::try_from(first % const { 1 << slot_bits(NODES) });
+        (slot.unwrap_or_default(), T::of_number(due))
     }
 
     /// Which of a few slots is due first, where none has a moment that their tree could tell from never.
